@@ -1,0 +1,224 @@
+/*
+ * receiver.h: one prefill rank's receiving end.
+ *
+ *     stage --> (look up, register, lease, ask, pull) --> landed --> release
+ *                                                    \--> failed --> release
+ *
+ * A serving engine of several ranks uses admission.h, which drives a receiver
+ * and makes all ranks decide alike; one rank alone may use this header only.
+ */
+#ifndef EPDX_RECEIVER_H
+#define EPDX_RECEIVER_H
+
+#include "epdx/types.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct epdx_receiver epdx_receiver_t;
+/** One staged request. The caller's until epdx_job_release(). */
+typedef struct epdx_job epdx_job_t;
+
+/** Zero-fill, set struct_size, dtype and hidden; zero elsewhere is the
+ *  default, from the environment (EPDX_*) or the table of settings. */
+typedef struct epdx_receiver_params {
+    size_t struct_size; /**< sizeof(epdx_receiver_params_t) */
+    epdx_dtype_t dtype;
+    uint64_t hidden;  /**< elements of a main row */
+    uint32_t levels;  /**< deepstack levels; 0: none */
+    uint32_t tp_rank; /**< this rank of the prefill engine */
+    uint32_t tp_size; /**< its ranks; 0 means 1 */
+    epdx_switch_t shard;
+    epdx_progress_t progress;
+    /** Address to bind and to publish; NULL: EPDX_HOST. Never a wildcard. */
+    const char *host;
+    size_t pool_bytes; /**< 0: EPDX_RECV_POOL_MB */
+    /** pool_bytes of the caller's memory, 256-byte aligned, to be used as the
+     *  pool; NULL: the receiver allocates it. */
+    void *pool;
+    uint64_t waiting_timeout_ns;   /**< 0: EPDX_WAITING_TIMEOUT_S */
+    uint64_t bootstrap_timeout_ns; /**< 0: EPDX_BOOTSTRAP_TIMEOUT_S */
+} epdx_receiver_params_t;
+
+/** Counters since the receiver was opened, and gauges of now. */
+typedef struct epdx_receiver_stats {
+    uint64_t requests_staged;
+    uint64_t requests_landed;
+    uint64_t requests_failed;
+    uint64_t items_landed;
+    uint64_t rows_landed;       /**< of this rank's shares */
+    uint64_t bytes_landed;      /**< pulled by this rank, verified complete */
+    uint64_t asks_sent;         /**< repeats included */
+    uint64_t offers_refused;    /**< no lease, or a header that did not match */
+    uint64_t frames_dropped;    /**< control messages that did not parse */
+    uint64_t bytes_stranded;    /**< leased to receives that never completed */
+    size_t pool_bytes;          /**< gauge */
+    size_t pool_leased_bytes;   /**< gauge */
+    size_t requests_waiting;    /**< gauge: staged, no lease yet */
+    char transport[64];         /**< what UCX chose, e.g. "tcp/lo"; "" before */
+} epdx_receiver_stats_t;
+
+/**
+ * Open a receiver: map its pool, bind its sockets, start its I/O thread.
+ *
+ * Shapes:  the pool is one region of pool_bytes; every request is leased one
+ *          range of it that holds its items in order, each [span, hidden] then
+ *          [span, hidden * levels], each part 256-byte aligned.
+ * Units:   bytes; nanoseconds; rows of hidden elements of dtype.
+ * Owns:    params is read during the call only; *receiver_p is the caller's,
+ *          who ends it with epdx_receiver_close(). A pool given by the caller
+ *          stays the caller's and must outlive the receiver.
+ * Threads: any; from then on all calls on one receiver come from one thread.
+ * Errors:  EPDX_ERR_INVALID    a parameter or EPDX_* variable is out of range,
+ *                              or host is a wildcard address;
+ *          EPDX_ERR_NO_MEMORY  the pool or the tables could not be allocated;
+ *          EPDX_ERR_IO         a socket or the transport could not be opened.
+ *          On error *receiver_p is unchanged.
+ */
+EPDX_API EPDX_MUST_CHECK epdx_status_t epdx_receiver_open(
+    const epdx_receiver_params_t *params, epdx_receiver_t **receiver_p);
+
+/**
+ * Begin receiving a request's items; epdx_receiver_poll() carries it on.
+ * Requests are leased pool memory strictly in the order they were staged.
+ *
+ * Shapes:  item i lands as [span_i, hidden], of which this rank pulls its
+ *          share, and [span_i, hidden * levels]. Items that are already
+ *          received, or that no encode node serves, are skipped; a request
+ *          that has no others lands at once.
+ * Units:   span in rows; timeout_ns in nanoseconds from this call.
+ * Owns:    request is read during the call only. *job_p is the caller's, who
+ *          ends it with epdx_job_release().
+ * Threads: the receiver's thread. Never blocks, never does I/O.
+ * Errors:  EPDX_ERR_INVALID    an id or address is empty or too long, an item
+ *                              has no rows, or item_count is 0;
+ *          EPDX_ERR_TOO_LARGE  the request can never fit the pool;
+ *          EPDX_ERR_DUPLICATE  a room is in use by this or another request;
+ *          EPDX_ERR_FULL       EPDX_MAX_REQUESTS or EPDX_MAX_ITEMS is reached.
+ *          On error *job_p is unchanged and nothing was asked for;
+ *          epdx_last_error() names the item and the setting.
+ */
+EPDX_API EPDX_MUST_CHECK epdx_status_t
+epdx_receiver_stage(epdx_receiver_t *receiver, const epdx_request_t *request,
+                    epdx_job_t **job_p);
+
+/**
+ * Act on what the I/O side reported since the last call: states change, waiting
+ * requests get their leases, deadlines pass. With EPDX_PROGRESS_CALLER it also
+ * runs one step of the I/O loop.
+ *
+ * Shapes:  none.
+ * Units:   none.
+ * Owns:    nothing.
+ * Threads: the receiver's thread. Never blocks; does I/O only with
+ *          EPDX_PROGRESS_CALLER.
+ * Errors:  none; failures are the jobs'.
+ */
+EPDX_API void epdx_receiver_poll(epdx_receiver_t *receiver);
+
+/**
+ * Where a job stands, as of the last epdx_receiver_poll().
+ *
+ * Shapes:  none.
+ * Units:   none.
+ * Owns:    nothing.
+ * Threads: the receiver's thread.
+ * Errors:  none.
+ */
+EPDX_API epdx_state_t epdx_job_state(const epdx_job_t *job);
+
+/**
+ * Why a job failed: its status, and the reason in words.
+ *
+ * Shapes:  none.
+ * Units:   none.
+ * Owns:    *reason_p (when reason_p is not NULL) is the job's, valid until its
+ *          release.
+ * Threads: the receiver's thread.
+ * Errors:  none; EPDX_OK and "" for a job that has not failed.
+ */
+EPDX_API epdx_status_t epdx_job_failure(const epdx_job_t *job,
+                                        const char **reason_p);
+
+/**
+ * The items of a landed job, in the order of its request.
+ *
+ * Shapes:  *count_p items, see epdx_landed_t.
+ * Units:   rows and bytes.
+ * Owns:    the array and the rows are the job's, valid until its release.
+ * Threads: the receiver's thread; the rows may then be read by any.
+ * Errors:  none; NULL and 0 unless the job has landed.
+ */
+EPDX_API const epdx_landed_t *epdx_job_items(const epdx_job_t *job,
+                                             size_t *count_p);
+
+/**
+ * The id the request was staged with.
+ *
+ * Shapes:  none.
+ * Units:   none.
+ * Owns:    the text is the job's, valid until its release.
+ * Threads: the receiver's thread.
+ * Errors:  none.
+ */
+EPDX_API const char *epdx_job_id(const epdx_job_t *job);
+
+/**
+ * End a job and give its memory back. Rows of a landed job may be overwritten
+ * from now on; a pending job is cancelled and its encode ranks are told; the
+ * memory of a job that did not land is reused only once no receive can write
+ * to it.
+ *
+ * Shapes:  none.
+ * Units:   none.
+ * Owns:    takes job; NULL is allowed.
+ * Threads: the receiver's thread. Never blocks.
+ * Errors:  none.
+ */
+EPDX_API void epdx_job_release(epdx_job_t *job);
+
+/**
+ * Stage a request and wait until it has landed or failed: a convenience for
+ * programs that have nothing else to do.
+ *
+ * Shapes:  as epdx_receiver_stage().
+ * Units:   timeout_ns of the request in nanoseconds; the wait ends with it.
+ * Owns:    as epdx_receiver_stage(); on error there is no job to release.
+ * Threads: the receiver's thread, which blocks.
+ * Errors:  those of epdx_receiver_stage(), and the failure of the request:
+ *          EPDX_ERR_TIMEOUT, _UNREACHABLE, _PEER, _MISMATCH; its reason is
+ *          epdx_last_error().
+ */
+EPDX_API EPDX_MUST_CHECK epdx_status_t
+epdx_receiver_receive(epdx_receiver_t *receiver, const epdx_request_t *request,
+                      epdx_job_t **job_p);
+
+/**
+ * Copy the receiver's counters.
+ *
+ * Shapes:  none.
+ * Units:   bytes, rows, counts.
+ * Owns:    *stats_p is the caller's.
+ * Threads: the receiver's thread.
+ * Errors:  none.
+ */
+EPDX_API void epdx_receiver_stats(const epdx_receiver_t *receiver,
+                                  epdx_receiver_stats_t *stats_p);
+
+/**
+ * End the receiver: its thread, its sockets, its jobs and its pool. Encode
+ * ranks are told that pending requests are no longer wanted.
+ *
+ * Shapes:  none.
+ * Units:   none.
+ * Owns:    takes receiver and every job of it; NULL is allowed.
+ * Threads: the receiver's thread; blocks while the I/O thread ends.
+ * Errors:  none.
+ */
+EPDX_API void epdx_receiver_close(epdx_receiver_t *receiver);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

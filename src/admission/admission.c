@@ -1,0 +1,264 @@
+/* admission.c: opening and closing, and what happens between drains. */
+#include "epdx/admission.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "admission/admission_internal.h"
+#include "base/error.h"
+#include "base/log.h"
+#include "base/random.h"
+#include "base/text.h"
+
+static void free_admission(epdx_admission_t *admission)
+{
+    epdx_receiver_close(admission->receiver);
+    epi_plan_fini(&admission->plan);
+    epi_ballot_fini(&admission->ballot);
+    epi_table_fini(&admission->by_id);
+    free(admission->failed);
+    free(admission->admitted);
+    free(admission->verdicts);
+    free(admission->first_failed);
+    free(admission->ended);
+    free(admission->pending);
+    free(admission->free_entries);
+    free(admission->entries);
+    free(admission);
+}
+
+static bool allocate_lists(epdx_admission_t *admission, size_t max)
+{
+    admission->entries = calloc(3 * max, sizeof(*admission->entries));
+    admission->free_entries = calloc(3 * max, sizeof(*admission->free_entries));
+    admission->pending = calloc(max, sizeof(*admission->pending));
+    admission->ended = calloc(max, sizeof(*admission->ended));
+    admission->first_failed = calloc(max, sizeof(*admission->first_failed));
+    admission->verdicts = calloc(max, sizeof(*admission->verdicts));
+    admission->admitted = calloc(max, sizeof(*admission->admitted));
+    admission->failed = calloc(max, sizeof(*admission->failed));
+    return admission->entries != NULL && admission->free_entries != NULL &&
+           admission->pending != NULL && admission->ended != NULL &&
+           admission->first_failed != NULL && admission->verdicts != NULL &&
+           admission->admitted != NULL && admission->failed != NULL;
+}
+
+static epdx_status_t open_tables(epdx_admission_t *admission)
+{
+    const epi_receive_config_t *config =
+        epi_receiver_config(admission->receiver);
+    size_t max = (size_t)config->max_requests;
+    epdx_status_t status;
+
+    admission->pending_max = max;
+    if (!allocate_lists(admission, max)) {
+        return epi_fail(EPDX_ERR_NO_MEMORY,
+                        "no memory for %zu pending requests; lower "
+                        "EPDX_MAX_REQUESTS",
+                        max);
+    }
+    for (size_t i = 0; i < 3 * max; i++) {
+        admission->free_entries[i] = (uint32_t)(3 * max - 1 - i);
+    }
+    admission->free_count = 3 * max;
+    status = epi_table_init(&admission->by_id, 3 * max, epi_random_u64());
+    if (status == EPDX_OK) {
+        status = epi_ballot_init(&admission->ballot, max);
+    }
+    if (status == EPDX_OK) {
+        status = epi_plan_init(&admission->plan, (size_t)config->max_items,
+                               admission->group->size);
+    }
+    admission->sharded = config->sharded;
+    return status;
+}
+
+/* This rank's part of opening, whose failure the other ranks must learn. */
+static epdx_status_t open_local(epdx_admission_t *admission,
+                                const epdx_admission_params_t *params,
+                                epi_dataplane_t *dp)
+{
+    epdx_receiver_params_t receiver = params->receiver;
+    epdx_status_t status;
+
+    receiver.struct_size = sizeof(receiver);
+    receiver.tp_rank = admission->group->rank;
+    receiver.tp_size = admission->group->size;
+    status = dp == NULL
+                 ? epdx_receiver_open(&receiver, &admission->receiver)
+                 : epi_receiver_open_with(&receiver, dp, &admission->receiver);
+    if (status == EPDX_OK) {
+        status = open_tables(admission);
+    }
+    return status;
+}
+
+epdx_status_t epi_admission_open_with(epdx_group_t *group,
+                                      const epdx_admission_params_t *params,
+                                      epi_dataplane_t *dp,
+                                      epdx_admission_t **admission_p)
+{
+    epdx_admission_t *admission = calloc(1, sizeof(*admission));
+    epdx_status_t status;
+
+    if (admission == NULL) {
+        epdx_admission_t none = {.group = group};
+
+        /* The others must learn of it all the same. */
+        return epi_agree_settings(
+            &none, epi_fail(EPDX_ERR_NO_MEMORY, "no memory for admission"));
+    }
+    admission->group = group;
+    admission->strict = params->strict;
+    if (params->struct_size != sizeof(*params)) {
+        status =
+            epi_fail(EPDX_ERR_INVALID, "admission: struct_size is %zu, not %zu",
+                     params->struct_size, sizeof(*params));
+    } else {
+        status = open_local(admission, params, dp);
+    }
+    status = epi_agree_settings(admission, status);
+    if (status != EPDX_OK) {
+        free_admission(admission);
+        return status;
+    }
+    *admission_p = admission;
+    return EPDX_OK;
+}
+
+epdx_status_t epdx_admission_open(epdx_group_t *group,
+                                  const epdx_admission_params_t *params,
+                                  epdx_admission_t **admission_p)
+{
+    return epi_admission_open_with(group, params, NULL, admission_p);
+}
+
+void epi_entry_free(epdx_admission_t *admission, uint32_t index)
+{
+    admission->free_entries[admission->free_count++] = index;
+}
+
+/* The entry of an id that is pending or admitted; NULL when there is none. */
+static epi_entry_t *find_entry(epdx_admission_t *admission, const char *id,
+                               uint32_t *index_p)
+{
+    uint32_t index;
+
+    if (!epi_table_find(&admission->by_id, epi_hash(id, strlen(id)), &index) ||
+        strcmp(admission->entries[index].id, id) != 0) {
+        return NULL;
+    }
+    *index_p = index;
+    return &admission->entries[index];
+}
+
+/* Errors that are the same on every rank, so that nothing is recorded. */
+static epdx_status_t check_stage(epdx_admission_t *admission,
+                                 const epdx_request_t *request)
+{
+    if (request->id == NULL || request->id[0] == '\0' ||
+        strlen(request->id) > EPDX_ID_MAX) {
+        return epi_fail(EPDX_ERR_INVALID,
+                        "a request's id has 1 to %d characters", EPDX_ID_MAX);
+    }
+    if (admission->pending_count == admission->pending_max) {
+        return epi_fail(EPDX_ERR_FULL,
+                        "request %s: EPDX_MAX_REQUESTS = %zu requests are "
+                        "pending",
+                        request->id, admission->pending_max);
+    }
+    return EPDX_OK;
+}
+
+epdx_status_t epdx_admission_stage(epdx_admission_t *admission,
+                                   const epdx_request_t *request)
+{
+    epdx_status_t status = check_stage(admission, request);
+    uint32_t index;
+    uint64_t id_hash;
+    epi_entry_t *entry;
+
+    if (status != EPDX_OK) {
+        return status;
+    }
+    index = admission->free_entries[admission->free_count - 1];
+    entry = &admission->entries[index];
+    id_hash = epi_hash(request->id, strlen(request->id));
+    if (epi_table_add(&admission->by_id, id_hash, index) != EPDX_OK) {
+        return epi_fail(EPDX_ERR_DUPLICATE,
+                        "request %s is pending, or was not released",
+                        request->id);
+    }
+    admission->free_count--;
+    *entry = (epi_entry_t){.id_hash = id_hash};
+    (void)epi_text_copy(entry->id, sizeof(entry->id), request->id);
+    entry->status =
+        epdx_receiver_stage(admission->receiver, request, &entry->job);
+    if (entry->status != EPDX_OK) {
+        (void)epi_text_copy(entry->reason, sizeof(entry->reason),
+                            epdx_last_error());
+    }
+    admission->pending[admission->pending_count++] = index;
+    return EPDX_OK;
+}
+
+epdx_status_t epdx_admission_cancel(epdx_admission_t *admission, const char *id)
+{
+    uint32_t index;
+    epi_entry_t *entry = find_entry(admission, id, &index);
+
+    if (entry == NULL || entry->admitted) {
+        return epi_fail(EPDX_ERR_NOT_FOUND, "no request %.64s is pending", id);
+    }
+    if (entry->status == EPDX_OK) {
+        entry->status = EPDX_ERR_CANCELLED;
+        (void)epi_text_copy(entry->reason, sizeof(entry->reason),
+                            "cancelled by the caller");
+    }
+    return EPDX_OK;
+}
+
+epdx_status_t epdx_admission_release(epdx_admission_t *admission,
+                                     const char *id)
+{
+    uint32_t index;
+    epi_entry_t *entry = find_entry(admission, id, &index);
+
+    if (entry == NULL || !entry->admitted) {
+        return epi_fail(EPDX_ERR_NOT_FOUND,
+                        "no request %.64s is admitted and not released", id);
+    }
+    epdx_job_release(entry->job);
+    (void)epi_table_remove(&admission->by_id, entry->id_hash);
+    epi_entry_free(admission, index);
+    return EPDX_OK;
+}
+
+size_t epdx_admission_pending(const epdx_admission_t *admission)
+{
+    return admission->pending_count;
+}
+
+bool epdx_admission_sharded(const epdx_admission_t *admission)
+{
+    return admission->sharded;
+}
+
+void epdx_admission_stats(const epdx_admission_t *admission,
+                          epdx_admission_stats_t *stats_p,
+                          epdx_receiver_stats_t *receiver_p)
+{
+    if (stats_p != NULL) {
+        *stats_p = admission->stats;
+    }
+    if (receiver_p != NULL) {
+        epdx_receiver_stats(admission->receiver, receiver_p);
+    }
+}
+
+void epdx_admission_close(epdx_admission_t *admission)
+{
+    if (admission != NULL) {
+        free_admission(admission);
+    }
+}

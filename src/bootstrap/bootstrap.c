@@ -1,0 +1,111 @@
+/* bootstrap.c: the calls of epdx/bootstrap.h: settings, registry, server. */
+#include "epdx/bootstrap.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "base/log.h"
+#include "base/options.h"
+#include "bootstrap/http_server.h"
+#include "bootstrap/listen_address.h"
+#include "bootstrap/registry.h"
+
+struct epdx_bootstrap {
+    epi_registry_t *registry;
+    epi_http_server_t *server;
+};
+
+/* A caller compiled against an older header gives a shorter struct. */
+static epdx_status_t copy_params(const epdx_bootstrap_params_t *params,
+                                 epdx_bootstrap_params_t *copy_p)
+{
+    size_t size = params->struct_size;
+
+    if (size < offsetof(epdx_bootstrap_params_t, token) ||
+        size > sizeof(*copy_p)) {
+        return epi_fail(EPDX_ERR_INVALID,
+                        "bootstrap: struct_size is %zu, this library knows up "
+                        "to %zu; set it to sizeof(epdx_bootstrap_params_t)",
+                        size, sizeof(*copy_p));
+    }
+    *copy_p = (epdx_bootstrap_params_t){0};
+    memcpy(copy_p, params, size);
+    return EPDX_OK;
+}
+
+static void log_open(const char *address, bool open)
+{
+    epi_log_info("bootstrap: listening on %s", address);
+    if (open) {
+        epi_log_warn("bootstrap: %s is open: whoever reaches it can register "
+                     "as an encode rank; set EPDX_BOOTSTRAP_TOKEN",
+                     address);
+    }
+}
+
+static epdx_status_t open_server(const epi_http_server_params_t *params,
+                                 epdx_bootstrap_t **bootstrap_p)
+{
+    epi_http_server_params_t with_registry = *params;
+    epdx_bootstrap_t *bootstrap = calloc(1, sizeof(*bootstrap));
+    epdx_status_t status;
+
+    if (bootstrap == NULL) {
+        return epi_fail(EPDX_ERR_NO_MEMORY, "no memory for a bootstrap server");
+    }
+    status = epi_registry_open(&bootstrap->registry);
+    if (status == EPDX_OK) {
+        with_registry.registry = bootstrap->registry;
+        status = epi_http_server_open(&with_registry, &bootstrap->server);
+    }
+    if (status != EPDX_OK) {
+        epdx_bootstrap_close(bootstrap);
+        return status;
+    }
+    *bootstrap_p = bootstrap;
+    return EPDX_OK;
+}
+
+epdx_status_t epdx_bootstrap_open(const epdx_bootstrap_params_t *params,
+                                  epdx_bootstrap_t **bootstrap_p)
+{
+    epdx_bootstrap_params_t given;
+    epi_http_server_params_t server = {0};
+    epi_address_t address;
+    epi_options_t options;
+    epdx_status_t status = copy_params(params, &given);
+
+    if (status == EPDX_OK) {
+        status = epi_options_load(&options);
+    }
+    if (status == EPDX_OK) {
+        status = epi_listen_address(given.listen, options.host, &address);
+    }
+    if (status != EPDX_OK) {
+        return status;
+    }
+    server.host = address.host;
+    server.port = address.port;
+    server.token = given.token != NULL ? given.token : options.bootstrap_token;
+    status = open_server(&server, bootstrap_p);
+    if (status == EPDX_OK) {
+        log_open(epdx_bootstrap_address(*bootstrap_p),
+                 epi_listen_is_open(address.host, server.token));
+    }
+    return status;
+}
+
+const char *epdx_bootstrap_address(const epdx_bootstrap_t *bootstrap)
+{
+    return epi_http_server_address(bootstrap->server);
+}
+
+void epdx_bootstrap_close(epdx_bootstrap_t *bootstrap)
+{
+    if (bootstrap != NULL) {
+        epi_http_server_close(bootstrap->server);
+        epi_registry_close(bootstrap->registry);
+        free(bootstrap);
+    }
+}

@@ -1,0 +1,117 @@
+/* control_socket.c: how every control socket is set up, and its addresses. */
+#include "control/control_socket.h"
+
+#include <arpa/inet.h>
+#include <ctype.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <zmq.h>
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/text.h"
+#include "wire/frame.h"
+
+#define QUEUE_MAX 4096
+/** Frames up to this are dropped and counted; a longer one ends the peer's
+ *  connection before it is read. */
+#define WIRE_FRAME_MAX  (4 * EPI_MESSAGE_MAX)
+#define LINGER_MS       100
+#define HANDSHAKE_MS    3000
+#define RECONNECT_MS    50
+#define RECONNECT_LATER 1000
+
+epdx_status_t epi_socket_failed(const char *what, const char *where)
+{
+    return epi_fail(EPDX_ERR_IO, "%s %s: %s", what, where,
+                    zmq_strerror(zmq_errno()));
+}
+
+static bool set_int(void *socket, int option, int value)
+{
+    return zmq_setsockopt(socket, option, &value, sizeof(value)) == 0;
+}
+
+/** A silent peer gets a ping within a third of the limit, and two thirds to
+ *  answer it. */
+static bool set_heartbeat(void *socket, uint64_t heartbeat_ns)
+{
+    uint64_t ms = heartbeat_ns / EPI_MS;
+    int third;
+
+    if (ms == 0) {
+        return true;
+    }
+    third = ms > 3000000 ? 1000000 : (int)(ms / 3);
+    third = third > 0 ? third : 1;
+    return set_int(socket, ZMQ_HEARTBEAT_IVL, third) &&
+           set_int(socket, ZMQ_HEARTBEAT_TIMEOUT, 2 * third) &&
+           set_int(socket, ZMQ_HEARTBEAT_TTL, 3 * third);
+}
+
+bool epi_socket_set_up(void *socket, const char *host, uint64_t heartbeat_ns)
+{
+    int64_t frame_max = WIRE_FRAME_MAX;
+
+    return set_int(socket, ZMQ_LINGER, LINGER_MS) &&
+           set_int(socket, ZMQ_SNDHWM, QUEUE_MAX) &&
+           set_int(socket, ZMQ_RCVHWM, QUEUE_MAX) &&
+           set_int(socket, ZMQ_HANDSHAKE_IVL, HANDSHAKE_MS) &&
+           set_int(socket, ZMQ_RECONNECT_IVL, RECONNECT_MS) &&
+           set_int(socket, ZMQ_RECONNECT_IVL_MAX, RECONNECT_LATER) &&
+           set_int(socket, ZMQ_IMMEDIATE, 0) &&
+           set_int(socket, ZMQ_IPV6, strchr(host, ':') != NULL) &&
+           zmq_setsockopt(socket, ZMQ_MAXMSGSIZE, &frame_max,
+                          sizeof(frame_max)) == 0 &&
+           set_heartbeat(socket, heartbeat_ns);
+}
+
+/** ZeroMQ reads more into an address than a host: "source;target", "*",
+ *  interface names with marks. Only what a host is made of goes through. */
+bool epi_socket_host_plain(const char *host)
+{
+    if (epi_address_wildcard(host)) {
+        return false;
+    }
+    for (const char *at = host; *at != '\0'; at++) {
+        if (!isalnum((unsigned char)*at) && strchr(".-_:", *at) == NULL) {
+            return false;
+        }
+    }
+    return true;
+}
+
+bool epi_socket_host_numeric(const char *host)
+{
+    unsigned char binary[sizeof(struct in6_addr)];
+
+    return inet_pton(AF_INET, host, binary) == 1 ||
+           inet_pton(AF_INET6, host, binary) == 1;
+}
+
+bool epi_socket_endpoint(const char *host, uint16_t port, char *out,
+                         size_t size)
+{
+    int length = snprintf(out, size, "tcp://");
+
+    return epi_address_format(host, port, out + length, size - (size_t)length);
+}
+
+bool epi_socket_port(void *pull, uint16_t *port_p)
+{
+    char endpoint[EPI_SOCKET_ENDPOINT_MAX];
+    size_t size = sizeof(endpoint);
+    const char *colon;
+    uint64_t port;
+
+    if (zmq_getsockopt(pull, ZMQ_LAST_ENDPOINT, endpoint, &size) != 0) {
+        return false;
+    }
+    colon = strrchr(endpoint, ':');
+    if (colon == NULL || !epi_text_number(colon + 1, UINT16_MAX, &port)) {
+        return false;
+    }
+    *port_p = (uint16_t)port;
+    return true;
+}

@@ -1,0 +1,218 @@
+/*
+ * ucx_internal.h: what the files of the plane over UCX share. Nobody else
+ * includes it: ucp/ stays in this folder.
+ *
+ *     ucx_worker.c     open, close, progress, arm; the operation table
+ *     ucx_conn.c       listener, connections made and accepted, their end
+ *     ucx_transfer.c   offers, pulls, the handler of what comes in
+ *     ucx_config.c     settings, UCX's log, its status codes
+ *     ucx_transport.c  what an endpoint uses, in words
+ *
+ * Facts about UCX that the code relies on, each seen in the source of 1.13.1
+ * or measured with it:
+ * - An endpoint fails only with UCP_ERR_HANDLING_MODE_PEER, and only then may
+ *   it be closed by force. A forced close answers at once; what was under way
+ *   on it completes later, from ucp_worker_progress(), once its lanes are
+ *   gone. So a completion with an error says that nothing is written any more.
+ * - The error callback is not called for an endpoint that was closed.
+ * - ucp_am_recv_data_nbx() marks the descriptor as started before it can fail:
+ *   one whose pull failed to start cannot be released, and its sender learns
+ *   of it only by the end of the connection.
+ * - A descriptor outlives its endpoint: receiving it then completes with
+ *   "Request canceled", and releasing it is fine.
+ * - A descriptor released unpulled completes at the sender as success.
+ * - ucp_cleanup() aborts the process when a region is still mapped or in use.
+ * - The header of a rendezvous message is read until the send completes.
+ * - TCP endpoints whose two ends differ in their address family overrun a heap
+ *   block: one plane, one family.
+ * - TCP leaves out link-local addresses, and before 1.14 ::1: a listener there
+ *   accepts, and no transport then reaches it.
+ * - TCP ends an endpoint's connection when it was made through a listener, so
+ *   a payload on its way does not land after a forced close; between workers
+ *   that exchanged addresses it may.
+ * - ucp_ep_create() fails in the listener's callback when the peer is gone
+ *   again; it has then consumed the request.
+ */
+#ifndef EPI_DATAPLANE_UCX_INTERNAL_H
+#define EPI_DATAPLANE_UCX_INTERNAL_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/socket.h>
+
+#include <ucp/api/ucp.h>
+
+#include "base/table.h"
+#include "base/text.h"
+#include "dataplane/dataplane.h"
+#include "dataplane/plane.h"
+
+/** Offers that came in and were neither pulled nor refused yet. */
+#define EPI_UCX_PARKED_MAX 65536
+/** Connections, made and accepted together. */
+#define EPI_UCX_CONN_MAX 65536
+/** The id of the one kind of active message there is. */
+#define EPI_UCX_AM_ID       1
+
+#define EPI_UCX_ADDRESS_MAX (EPDX_ADDRESS_MAX + 16)
+
+typedef struct epi_ucx_plane epi_ucx_plane_t;
+typedef struct epi_dp_peer epi_ucx_conn_t;
+
+struct epi_dp_region {
+    ucp_mem_h memh;
+    void *base;
+    size_t bytes;
+    ucs_memory_type_t type;
+};
+
+/**
+ * One end of a connection: made (a peer) or accepted (a link).
+ *
+ *     OPEN --error callback--> FAILED --progress()--> SHUT (ep is NULL)
+ *       \------------ disconnect(), drop() ----------/
+ *
+ * A link is freed as it is shut; a peer stays until disconnect().
+ */
+struct epi_dp_peer {
+    epi_ucx_plane_t *plane;
+    ucp_ep_h ep; /* NULL: shut */
+    uint32_t slot;
+    bool accepted;
+    bool failed;
+    ucs_status_t cause;
+    uint64_t link;       /* of an accepted one; never 0 */
+    uint64_t cookie;     /* of a made one */
+    uint64_t complaints; /* messages refused as not ours */
+    char name[EPI_UCX_ADDRESS_MAX];
+};
+
+/** One transfer: an offer being sent, an offer parked, or one being pulled. */
+struct epi_dp_offer {
+    epi_dp_offer_t *next_free;
+    epi_ucx_plane_t *plane;
+    void *descriptor; /* of a parked offer; NULL: header only */
+    uint64_t link;
+    uint64_t cookie;
+    uint64_t payload_bytes;
+    size_t header_bytes;
+    uint8_t header[EPI_DP_HEADER_MAX];
+};
+
+/** Transfers in blocks that double, freed together: none is allocated once as
+ *  many as are ever under way at a time exist. */
+typedef struct epi_ucx_pool {
+    epi_dp_offer_t *free;
+    epi_dp_offer_t *blocks[32];
+    size_t block_count;
+} epi_ucx_pool_t;
+
+struct epi_ucx_plane {
+    epi_dataplane_t base;
+    ucp_context_h context;
+    ucp_worker_h worker;
+    ucp_listener_h listener;
+    int event_fd;
+    sa_family_t family; /* of host, and so of every connection */
+    char address[EPI_UCX_ADDRESS_MAX];
+    char transport[EPI_DP_TRANSPORT_MAX];
+
+    epi_dp_events_t events;
+    epi_ucx_pool_t pool;
+    size_t regions;   /* mapped */
+    size_t under_way; /* sends and pulls whose completion UCX owes */
+    size_t parked;
+    bool parked_full_told;
+
+    epi_table_t by_ep;      /* endpoint to slot */
+    epi_ucx_conn_t **conns; /* by slot; NULL: free */
+    uint32_t conn_slots;
+    uint64_t link_count;
+    bool attention; /* an endpoint failed */
+    bool closing;
+};
+
+static inline epi_ucx_plane_t *epi_ucx_plane(epi_dataplane_t *dp)
+{
+    return (epi_ucx_plane_t *)dp;
+}
+
+/* ucx_config.c */
+
+/** What of the host's address decides settings. */
+typedef struct epi_ucx_host {
+    bool loopback;
+    bool ipv6;
+} epi_ucx_host_t;
+
+/** A context with active messages and wake-up, configured for peers that may
+ *  die. */
+EPDX_MUST_CHECK epdx_status_t epi_ucx_context(epi_ucx_host_t host,
+                                              ucp_context_h *context_p);
+
+/** Ours for UCX's. */
+epdx_status_t epi_ucx_status(ucs_status_t status);
+
+/* ucx_conn.c */
+
+/** Listen on host (numeric) and a free port; sets listener and address. */
+EPDX_MUST_CHECK epdx_status_t epi_ucx_listen(epi_ucx_plane_t *plane,
+                                             const struct sockaddr *host,
+                                             socklen_t host_bytes);
+
+/** host without brackets to a socket address; false: not numeric. */
+bool epi_ucx_sockaddr(const char *host, uint16_t port,
+                      struct sockaddr_storage *address_p, socklen_t *bytes_p);
+
+/** A socket address as "host:port", IPv6 in brackets; "?" where it is none. */
+void epi_ucx_name(const struct sockaddr_storage *address, char *out,
+                  size_t size);
+
+/** The live accepted connection of an endpoint or of a link id, else NULL. */
+epi_ucx_conn_t *epi_ucx_conn_of_ep(const epi_ucx_plane_t *plane, ucp_ep_h ep);
+epi_ucx_conn_t *epi_ucx_conn_of_link(const epi_ucx_plane_t *plane,
+                                     uint64_t link);
+
+/** Shut what failed since last time; true when there was something. */
+bool epi_ucx_attend(epi_ucx_plane_t *plane);
+
+/** Force every connection shut. */
+void epi_ucx_shut_all(epi_ucx_plane_t *plane);
+
+/** Free what connections and slots there are. */
+void epi_ucx_conns_fini(epi_ucx_plane_t *plane);
+
+epdx_status_t epi_ucx_connect(epi_dataplane_t *dp, const char *address,
+                              uint64_t cookie, epi_dp_peer_t **peer_p);
+void epi_ucx_disconnect(epi_dataplane_t *dp, epi_dp_peer_t *peer);
+void epi_ucx_drop(epi_dataplane_t *dp, uint64_t link);
+
+/* ucx_transfer.c */
+
+/** Be called for what comes in. */
+EPDX_MUST_CHECK epdx_status_t epi_ucx_receive(epi_ucx_plane_t *plane);
+
+epdx_status_t epi_ucx_offer(epi_dataplane_t *dp, epi_dp_peer_t *peer,
+                            const void *header, size_t header_bytes,
+                            epi_dp_region_t *region, const void *payload,
+                            size_t payload_bytes, uint64_t cookie);
+epdx_status_t epi_ucx_pull(epi_dataplane_t *dp, epi_dp_offer_t *offer,
+                           epi_dp_region_t *region, void *target, size_t bytes,
+                           uint64_t cookie);
+void epi_ucx_refuse(epi_dataplane_t *dp, epi_dp_offer_t *offer);
+
+/** Release every parked offer that is still queued or held. */
+void epi_ucx_release_parked(epi_ucx_plane_t *plane);
+
+void epi_ucx_pool_fini(epi_ucx_pool_t *pool);
+
+/* ucx_transport.c */
+
+void epi_ucx_transport(epi_dataplane_t *dp, char *out, size_t size);
+
+/** The transports of the lanes that carry data in the text of
+ *  ucp_ep_print_info(), comma separated, without duplicates: "tcp/lo". */
+void epi_ucx_transport_parse(const char *info, char *out, size_t size);
+
+#endif

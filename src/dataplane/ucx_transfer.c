@@ -1,0 +1,426 @@
+/*
+ * ucx_transfer.c: offers and pulls of the plane over UCX. For the plane's
+ * thread.
+ *
+ *     sending:    offer() --> on_sent() --> EPI_DP_SENT
+ *     receiving:  on_message() --> parked --pull()--> on_pulled()
+ *                                       \--refuse()
+ *
+ * A payload is always offered by rendezvous, whatever its size: a message that
+ * UCX sends unasked would have to be buffered here, and back-pressure would be
+ * gone. One that comes so is refused.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "base/log.h"
+#include "dataplane/ucx_internal.h"
+
+#define BLOCK_FIRST ((size_t)64)
+
+static epi_dp_offer_t *take_transfer(epi_ucx_plane_t *plane)
+{
+    epi_ucx_pool_t *pool = &plane->pool;
+    size_t count = BLOCK_FIRST << pool->block_count;
+    epi_dp_offer_t *taken;
+
+    if (pool->free == NULL) {
+        epi_dp_offer_t *block = NULL;
+
+        if (count <= EPI_DP_EVENTS_MAX) {
+            block = calloc(count, sizeof(*block));
+        }
+        if (block == NULL) {
+            return NULL;
+        }
+        pool->blocks[pool->block_count++] = block;
+        for (size_t i = 0; i < count; i++) {
+            block[i].next_free = pool->free;
+            pool->free = &block[i];
+        }
+    }
+    taken = pool->free;
+    pool->free = taken->next_free;
+    taken->next_free = NULL;
+    taken->plane = plane;
+    taken->descriptor = NULL;
+    return taken;
+}
+
+static void give_transfer(epi_dp_offer_t *transfer)
+{
+    epi_ucx_pool_t *pool = &transfer->plane->pool;
+
+    transfer->descriptor = NULL;
+    transfer->next_free = pool->free;
+    pool->free = transfer;
+}
+
+void epi_ucx_release_parked(epi_ucx_plane_t *plane)
+{
+    const epi_ucx_pool_t *pool = &plane->pool;
+
+    for (size_t b = 0; b < pool->block_count; b++) {
+        for (size_t i = 0; i < BLOCK_FIRST << b; i++) {
+            epi_dp_offer_t *transfer = &pool->blocks[b][i];
+
+            if (transfer->descriptor != NULL) {
+                ucp_am_data_release(plane->worker, transfer->descriptor);
+                transfer->descriptor = NULL;
+            }
+        }
+    }
+}
+
+void epi_ucx_pool_fini(epi_ucx_pool_t *pool)
+{
+    for (size_t b = 0; b < pool->block_count; b++) {
+        free(pool->blocks[b]);
+    }
+    *pool = (epi_ucx_pool_t){0};
+}
+
+/** The end of a send or a pull: its event, and the transfer is free again. */
+static void complete(epi_dp_offer_t *transfer, epi_dp_event_kind_t kind,
+                     epdx_status_t status)
+{
+    epi_dp_note_t note = {
+        .kind = kind, .status = status, .cookie = transfer->cookie};
+
+    epi_dp_events_push(&transfer->plane->events, &note);
+    give_transfer(transfer);
+}
+
+static void on_sent(void *request, ucs_status_t status, void *user_data)
+{
+    epi_dp_offer_t *transfer = user_data;
+
+    transfer->plane->under_way--;
+    complete(transfer, EPI_DP_SENT, epi_ucx_status(status));
+    ucp_request_free(request);
+}
+
+static void on_pulled(void *request, ucs_status_t status, size_t length,
+                      void *user_data)
+{
+    epi_dp_offer_t *transfer = user_data;
+    epdx_status_t result = epi_ucx_status(status);
+
+    if (result == EPDX_OK && length != transfer->payload_bytes) {
+        result = EPDX_ERR_MISMATCH;
+    }
+    transfer->plane->under_way--;
+    complete(transfer, EPI_DP_PULLED, result);
+    ucp_request_free(request);
+}
+
+/** A message that no epdx of ours sends: the first of a link is logged, the
+ *  others are counted. */
+static void complain(epi_ucx_conn_t *conn, const char *what, size_t bytes)
+{
+    if (++conn->complaints == 1) {
+        epi_log_warn("data plane: a message from %s is refused: %s of %zu "
+                     "bytes; further ones are counted only",
+                     conn->name, what, bytes);
+    }
+}
+
+/** Room for one more parked offer, or NULL, which is logged once. */
+static epi_dp_offer_t *park(epi_ucx_plane_t *plane)
+{
+    epi_dp_offer_t *offer = NULL;
+    const char *why = "the limit of offers that wait is reached";
+
+    if (plane->parked < EPI_UCX_PARKED_MAX) {
+        why = "no memory";
+        if (epi_dp_events_reserve(&plane->events) == EPDX_OK) {
+            offer = take_transfer(plane);
+            if (offer == NULL) {
+                epi_dp_events_unreserve(&plane->events);
+            }
+        }
+    }
+    if (offer == NULL && !plane->parked_full_told) {
+        plane->parked_full_told = true;
+        epi_log_error("data plane: an offer is refused with %zu waiting: %s",
+                      plane->parked, why);
+    }
+    return offer;
+}
+
+static epi_ucx_conn_t *accept_message(epi_ucx_plane_t *plane,
+                                      const ucp_am_recv_param_t *param,
+                                      size_t header_bytes, size_t bytes)
+{
+    bool rendezvous = (param->recv_attr & UCP_AM_RECV_ATTR_FLAG_RNDV) != 0;
+    epi_ucx_conn_t *conn = NULL;
+
+    if ((param->recv_attr & UCP_AM_RECV_ATTR_FIELD_REPLY_EP) != 0) {
+        conn = epi_ucx_conn_of_ep(plane, param->reply_ep);
+    }
+    if (conn == NULL || !conn->accepted) {
+        return NULL; /* names no connection that it could have come by */
+    }
+    if (header_bytes > EPI_DP_HEADER_MAX) {
+        complain(conn, "a header", header_bytes);
+        return NULL;
+    }
+    if (!rendezvous && bytes > 0) {
+        complain(conn, "a payload sent unasked", bytes);
+        return NULL;
+    }
+    return conn;
+}
+
+/** What is not parked is refused by the answer UCS_OK. */
+static ucs_status_t on_message(void *arg, const void *header,
+                               size_t header_bytes, void *data, size_t bytes,
+                               const ucp_am_recv_param_t *param)
+{
+    epi_ucx_plane_t *plane = arg;
+    epi_ucx_conn_t *conn = accept_message(plane, param, header_bytes, bytes);
+    epi_dp_offer_t *offer = conn == NULL ? NULL : park(plane);
+    epi_dp_note_t note = {.kind = EPI_DP_OFFER, .subject = offer};
+
+    if (offer == NULL) {
+        return UCS_OK;
+    }
+    offer->link = conn->link;
+    offer->payload_bytes = bytes;
+    offer->header_bytes = header_bytes;
+    if (header_bytes > 0) {
+        memcpy(offer->header, header, header_bytes);
+    }
+    offer->descriptor = bytes > 0 ? data : NULL;
+    plane->parked++;
+    epi_dp_events_push(&plane->events, &note);
+    return bytes > 0 ? UCS_INPROGRESS : UCS_OK;
+}
+
+epdx_status_t epi_ucx_receive(epi_ucx_plane_t *plane)
+{
+    ucp_am_handler_param_t param = {
+        .field_mask =
+            UCP_AM_HANDLER_PARAM_FIELD_ID | UCP_AM_HANDLER_PARAM_FIELD_FLAGS |
+            UCP_AM_HANDLER_PARAM_FIELD_CB | UCP_AM_HANDLER_PARAM_FIELD_ARG,
+        .id = EPI_UCX_AM_ID,
+        .flags = UCP_AM_FLAG_WHOLE_MSG,
+        .cb = on_message,
+        .arg = plane,
+    };
+    ucs_status_t status = ucp_worker_set_am_recv_handler(plane->worker, &param);
+
+    if (status != UCS_OK) {
+        return epi_fail(epi_ucx_status(status),
+                        "ucx: cannot set the message handler: %s",
+                        ucs_status_string(status));
+    }
+    return EPDX_OK;
+}
+
+/** What UCX is told of a buffer, so that it looks nothing up. */
+static void describe(ucp_request_param_t *param, const epi_dp_region_t *region)
+{
+    param->op_attr_mask |= UCP_OP_ATTR_FIELD_MEMORY_TYPE;
+    param->memory_type = region == NULL ? UCS_MEMORY_TYPE_HOST : region->type;
+    if (region != NULL) {
+        param->op_attr_mask |= UCP_OP_ATTR_FIELD_MEMH;
+        param->memh = region->memh;
+    }
+}
+
+static epdx_status_t check_offer(const epi_dp_peer_t *peer, size_t header_bytes,
+                                 const epi_dp_region_t *region,
+                                 const void *payload, size_t payload_bytes)
+{
+    if (header_bytes > EPI_DP_HEADER_MAX) {
+        return epi_fail(EPDX_ERR_INVALID,
+                        "data plane: a header of %zu bytes; at most %d fit",
+                        header_bytes, EPI_DP_HEADER_MAX);
+    }
+    if (region != NULL && payload_bytes > 0 &&
+        !epi_dp_inside(region->base, region->bytes, payload, payload_bytes)) {
+        return epi_fail(EPDX_ERR_INVALID,
+                        "data plane: an offer of %zu bytes outside its region",
+                        payload_bytes);
+    }
+    if (peer->ep == NULL || peer->failed) {
+        return epi_fail(EPDX_ERR_UNREACHABLE, "data plane: %s is down: %s",
+                        peer->name, ucs_status_string(peer->cause));
+    }
+    return EPDX_OK;
+}
+
+/** Hand a prepared transfer to UCX. */
+static epdx_status_t send_offer(epi_dp_peer_t *peer, epi_dp_offer_t *transfer,
+                                const epi_dp_region_t *region,
+                                const void *payload)
+{
+    ucp_request_param_t param = {
+        .op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK |
+                        UCP_OP_ATTR_FIELD_USER_DATA | UCP_OP_ATTR_FIELD_FLAGS,
+        .cb.send = on_sent,
+        .user_data = transfer,
+        .flags = UCP_AM_SEND_FLAG_REPLY, /* tells the link it comes by */
+    };
+    ucs_status_ptr_t request;
+
+    if (transfer->payload_bytes > 0) {
+        param.flags |= UCP_AM_SEND_FLAG_RNDV;
+        describe(&param, region);
+    } else {
+        payload = NULL;
+    }
+    peer->plane->under_way++;
+    request = ucp_am_send_nbx(peer->ep, EPI_UCX_AM_ID, transfer->header,
+                              transfer->header_bytes, payload,
+                              transfer->payload_bytes, &param);
+    if (UCS_PTR_IS_PTR(request)) {
+        return EPDX_OK; /* on_sent() comes, or has come */
+    }
+    peer->plane->under_way--;
+    if (UCS_PTR_IS_ERR(request)) {
+        return epi_fail(epi_ucx_status(UCS_PTR_STATUS(request)),
+                        "data plane: cannot offer %zu bytes to %s: %s",
+                        (size_t)transfer->payload_bytes, peer->name,
+                        ucs_status_string(UCS_PTR_STATUS(request)));
+    }
+    complete(transfer, EPI_DP_SENT, EPDX_OK);
+    return EPDX_OK;
+}
+
+epdx_status_t epi_ucx_offer(epi_dataplane_t *dp, epi_dp_peer_t *peer,
+                            const void *header, size_t header_bytes,
+                            epi_dp_region_t *region, const void *payload,
+                            size_t payload_bytes, uint64_t cookie)
+{
+    epi_ucx_plane_t *plane = epi_ucx_plane(dp);
+    epi_dp_offer_t *transfer;
+    epdx_status_t status =
+        check_offer(peer, header_bytes, region, payload, payload_bytes);
+
+    if (status == EPDX_OK) {
+        status = epi_dp_events_reserve(&plane->events);
+    }
+    if (status != EPDX_OK) {
+        return status;
+    }
+    transfer = take_transfer(plane);
+    if (transfer == NULL) {
+        epi_dp_events_unreserve(&plane->events);
+        return epi_fail(EPDX_ERR_NO_MEMORY, "data plane: no memory to offer");
+    }
+    transfer->cookie = cookie;
+    transfer->payload_bytes = payload_bytes;
+    transfer->header_bytes = header_bytes;
+    if (header_bytes > 0) {
+        memcpy(transfer->header, header, header_bytes);
+    }
+    status = send_offer(peer, transfer, region, payload);
+    if (status != EPDX_OK) {
+        give_transfer(transfer);
+        epi_dp_events_unreserve(&plane->events);
+    }
+    return status;
+}
+
+void epi_ucx_refuse(epi_dataplane_t *dp, epi_dp_offer_t *offer)
+{
+    epi_ucx_plane_t *plane = epi_ucx_plane(dp);
+
+    if (offer->descriptor != NULL) {
+        ucp_am_data_release(plane->worker, offer->descriptor);
+    }
+    plane->parked--;
+    give_transfer(offer);
+}
+
+static epdx_status_t check_pull(const epi_dp_offer_t *offer,
+                                const epi_dp_region_t *region,
+                                const void *target, size_t bytes)
+{
+    if (bytes != offer->payload_bytes) {
+        return epi_fail(EPDX_ERR_INVALID,
+                        "data plane: a pull of %zu bytes of an offer of %zu",
+                        bytes, (size_t)offer->payload_bytes);
+    }
+    if (bytes > 0 &&
+        (region == NULL ||
+         !epi_dp_inside(region->base, region->bytes, target, bytes))) {
+        return epi_fail(EPDX_ERR_INVALID,
+                        "data plane: a pull of %zu bytes outside its region",
+                        bytes);
+    }
+    if (epi_ucx_conn_of_link(offer->plane, offer->link) == NULL) {
+        return epi_fail(EPDX_ERR_UNREACHABLE,
+                        "data plane: the connection an offer came by is gone");
+    }
+    return EPDX_OK;
+}
+
+/** Hand a checked pull to UCX. */
+static epdx_status_t receive_offer(epi_dp_offer_t *offer,
+                                   const epi_dp_region_t *region, void *target)
+{
+    ucp_request_param_t param = {
+        .op_attr_mask =
+            UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA,
+        .cb.recv_am = on_pulled,
+        .user_data = offer,
+    };
+    epi_ucx_plane_t *plane = offer->plane;
+    void *descriptor = offer->descriptor;
+    ucs_status_ptr_t request;
+
+    describe(&param, region);
+    offer->descriptor = NULL; /* UCX's now, also on error */
+    plane->under_way++;
+    request = ucp_am_recv_data_nbx(plane->worker, descriptor, target,
+                                   offer->payload_bytes, &param);
+    if (UCS_PTR_IS_PTR(request)) {
+        return EPDX_OK; /* on_pulled() comes, or has come */
+    }
+    plane->under_way--;
+    if (UCS_PTR_IS_ERR(request)) {
+        ucs_status_t status = UCS_PTR_STATUS(request);
+
+        /* Else the sender would wait for ever: see ucx_internal.h. */
+        epi_log_error("data plane: a pull cannot start: %s; its connection is "
+                      "dropped",
+                      ucs_status_string(status));
+        epi_ucx_drop(&plane->base, offer->link);
+        return epi_fail(epi_ucx_status(status), "data plane: cannot pull: %s",
+                        ucs_status_string(status));
+    }
+    complete(offer, EPI_DP_PULLED, EPDX_OK);
+    return EPDX_OK;
+}
+
+epdx_status_t epi_ucx_pull(epi_dataplane_t *dp, epi_dp_offer_t *offer,
+                           epi_dp_region_t *region, void *target, size_t bytes,
+                           uint64_t cookie)
+{
+    epi_ucx_plane_t *plane = epi_ucx_plane(dp);
+    epdx_status_t status = check_pull(offer, region, target, bytes);
+
+    if (status == EPDX_OK) {
+        status = epi_dp_events_reserve(&plane->events);
+    }
+    if (status != EPDX_OK) {
+        epi_ucx_refuse(dp, offer);
+        return status;
+    }
+    plane->parked--;
+    offer->cookie = cookie;
+    if (bytes == 0) {
+        complete(offer, EPI_DP_PULLED, EPDX_OK);
+        return EPDX_OK;
+    }
+    status = receive_offer(offer, region, target);
+    if (status != EPDX_OK) {
+        epi_dp_events_unreserve(&plane->events);
+        give_transfer(offer);
+    }
+    return status;
+}

@@ -1,0 +1,126 @@
+/*
+ * host.c: ordinary host memory: anonymous pages, large where the kernel has
+ * them, all touched before they are handed out. Any thread.
+ */
+#include <errno.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "base/checked.h"
+#include "base/error.h"
+#include "memory/memory.h"
+
+#ifndef MADV_POPULATE_WRITE
+#define MADV_POPULATE_WRITE 23 /* Linux 5.14 */
+#endif
+
+/** Regions of at least this are worth a large page. */
+#define HUGE_PAGE_BYTES ((size_t)2 << 20)
+
+static size_t page_bytes(void)
+{
+    return (size_t)sysconf(_SC_PAGESIZE);
+}
+
+/** The mapping's length: whole pages, so that release() finds it again. */
+static bool mapping_bytes(size_t bytes, size_t *mapped_p)
+{
+    uint64_t mapped;
+
+    if (!epi_align_u64(bytes, page_bytes(), &mapped) || mapped == 0 ||
+        mapped > SIZE_MAX / 2) {
+        return false;
+    }
+    *mapped_p = (size_t)mapped;
+    return true;
+}
+
+/** One write a page. A kernel that is out of memory ends the process here
+ *  instead of answering, which is why the advice below is tried first. */
+static void touch_each_page(void *base, size_t mapped)
+{
+    volatile unsigned char *bytes = base;
+    size_t page = page_bytes();
+
+    for (size_t at = 0; at < mapped; at += page) {
+        bytes[at] = 0;
+    }
+}
+
+static epdx_status_t populate(void *base, size_t mapped)
+{
+    int rc;
+
+    do {
+        rc = madvise(base, mapped, MADV_POPULATE_WRITE);
+    } while (rc != 0 && (errno == EINTR || errno == EAGAIN));
+    if (rc == 0) {
+        return EPDX_OK;
+    }
+    if (errno == EINVAL || errno == ENOSYS) {
+        touch_each_page(base, mapped); /* an older kernel */
+        return EPDX_OK;
+    }
+    return epi_fail(EPDX_ERR_NO_MEMORY,
+                    "cannot populate %zu bytes of host memory: %s", mapped,
+                    strerror(errno));
+}
+
+static epdx_status_t host_alloc(size_t bytes, void **base_p)
+{
+    epdx_status_t status;
+    size_t mapped;
+    void *base;
+
+    if (!mapping_bytes(bytes, &mapped)) {
+        return epi_fail(EPDX_ERR_NO_MEMORY,
+                        "cannot map %zu bytes of host memory", bytes);
+    }
+    base = mmap(NULL, mapped, PROT_READ | PROT_WRITE,
+                MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (base == MAP_FAILED) {
+        return epi_fail(EPDX_ERR_NO_MEMORY,
+                        "cannot map %zu bytes of host memory: %s", mapped,
+                        strerror(errno));
+    }
+    if (mapped >= HUGE_PAGE_BYTES) {
+        (void)madvise(base, mapped, MADV_HUGEPAGE); /* advice only */
+    }
+    status = populate(base, mapped);
+    if (status != EPDX_OK) {
+        (void)munmap(base, mapped);
+        return status;
+    }
+    *base_p = base;
+    return EPDX_OK;
+}
+
+static void host_release(void *base, size_t bytes)
+{
+    size_t mapped;
+
+    if (base != NULL && mapping_bytes(bytes, &mapped)) {
+        (void)munmap(base, mapped);
+    }
+}
+
+/** The host has no queue of work: what an event of it stood for is done. */
+static bool host_event_done(void *event)
+{
+    (void)event;
+    return true;
+}
+
+const epi_memory_ops_t *epi_memory_host(void)
+{
+    static const epi_memory_ops_t ops = {
+        .kind = EPI_MEMORY_HOST,
+        .name = "host",
+        .alloc = host_alloc,
+        .release = host_release,
+        .event_done = host_event_done,
+    };
+
+    return &ops;
+}

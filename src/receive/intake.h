@@ -1,0 +1,57 @@
+/*
+ * intake.h: the items of a receiver as its I/O thread sees them: asked, offered
+ * to, pulled, withdrawn. The I/O thread's.
+ *
+ *     FREE -> FINDING -> LEASING -> ASKED -> FREE (landed)
+ *                 \---------\---------\----> ENDING -> FREE (quiet)
+ *
+ * ENDING lasts while a pull may still write to the item's lease.
+ */
+#ifndef EPI_RECEIVE_INTAKE_H
+#define EPI_RECEIVE_INTAKE_H
+
+#include "base/table.h"
+#include "base/timers.h"
+#include "dataplane/dataplane.h"
+#include "receive/nodes.h"
+
+typedef struct epi_intake {
+    epi_receive_shared_t *shared;
+    epi_nodes_t *nodes;      /* not owned */
+    epi_control_t *control;  /* not owned */
+    epi_dataplane_t *dp;     /* not owned */
+    epi_dp_region_t *region; /* not owned: the pool */
+    epi_table_t by_generation;
+    epi_timers_t timers; /* by slot */
+    size_t pulls;        /* under way */
+    size_t open;         /* slots not FREE */
+    bool transport_told;
+} epi_intake_t;
+
+/** Errors: EPDX_ERR_NO_MEMORY. The others must outlive it. Sets the nodes'
+ *  events. */
+EPDX_MUST_CHECK epdx_status_t epi_intake_init(epi_intake_t *intake,
+                                              epi_receive_shared_t *shared,
+                                              epi_nodes_t *nodes);
+
+void epi_intake_order(epi_intake_t *intake, const epi_order_t *order,
+                      uint64_t now);
+void epi_intake_message(epi_intake_t *intake, const epi_message_t *message);
+void epi_intake_event(epi_intake_t *intake, const epi_dp_event_t *event);
+
+/** Deadlines and repeated asks; true when something was done. */
+bool epi_intake_tick(epi_intake_t *intake, uint64_t now);
+
+/** Withdraw every item, as at close. */
+void epi_intake_close_all(epi_intake_t *intake);
+
+void epi_intake_fini(epi_intake_t *intake);
+
+/** Pieces of intake.c that offers.c uses. */
+void epi_item_fail(epi_intake_t *intake, uint32_t slot, epdx_status_t status,
+                   const char *words);
+void epi_item_settle(epi_intake_t *intake, uint32_t slot,
+                     epi_report_kind_t report);
+void epi_item_cancel(epi_intake_t *intake, uint32_t slot, const char *words);
+
+#endif

@@ -1,0 +1,284 @@
+/* nodes.c: the tables of nodes.h, and which item waits where. */
+#include "receive/nodes.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/log.h"
+#include "base/random.h"
+
+void epi_list_append(epi_nodes_t *nodes, epi_find_t *list, uint32_t slot)
+{
+    epi_item_slot_t *slots = nodes->shared->slots;
+
+    slots[slot].next = EPI_NONE;
+    slots[slot].previous = list->last_item;
+    if (list->last_item == EPI_NONE) {
+        list->first_item = slot;
+    } else {
+        slots[list->last_item].next = slot;
+    }
+    list->last_item = slot;
+}
+
+void epi_list_remove(epi_nodes_t *nodes, epi_find_t *list, uint32_t slot)
+{
+    epi_item_slot_t *slots = nodes->shared->slots;
+    uint32_t next = slots[slot].next;
+    uint32_t previous = slots[slot].previous;
+
+    if (previous == EPI_NONE) {
+        list->first_item = next;
+    } else {
+        slots[previous].next = next;
+    }
+    if (next == EPI_NONE) {
+        list->last_item = previous;
+    } else {
+        slots[next].previous = previous;
+    }
+}
+
+static void find_init(epi_find_t *find)
+{
+    *find = (epi_find_t){.first_item = EPI_NONE, .last_item = EPI_NONE};
+}
+
+epdx_status_t epi_nodes_init(epi_nodes_t *nodes, epi_receive_shared_t *shared,
+                             epi_control_t *control, epi_http_t *http)
+{
+    uint32_t max = (uint32_t)shared->config.max_peers;
+    epdx_status_t status;
+
+    *nodes = (epi_nodes_t){
+        .shared = shared, .control = control, .http = http, .max = max};
+    epi_text_format(nodes->instance, sizeof(nodes->instance), "%016" PRIx64,
+                    epi_random_u64());
+    nodes->nodes = calloc(max, sizeof(*nodes->nodes));
+    nodes->peers = calloc(max, sizeof(*nodes->peers));
+    nodes->peer_by_control = calloc(max, sizeof(*nodes->peer_by_control));
+    if (nodes->nodes == NULL || nodes->peers == NULL ||
+        nodes->peer_by_control == NULL) {
+        status = epi_fail(EPDX_ERR_NO_MEMORY,
+                          "no memory for %" PRIu32 " encode nodes; lower "
+                          "EPDX_MAX_PEERS",
+                          max);
+        goto err_fini;
+    }
+    status = epi_table_init(&nodes->node_by_address, max, epi_random_u64());
+    if (status != EPDX_OK) {
+        goto err_fini;
+    }
+    status = epi_table_init(&nodes->peer_by_group, max, epi_random_u64());
+    if (status != EPDX_OK) {
+        goto err_fini;
+    }
+    status = epi_timers_init(&nodes->timers, (size_t)max * 2);
+    if (status != EPDX_OK) {
+        goto err_fini;
+    }
+    return EPDX_OK;
+
+err_fini:
+    epi_nodes_fini(nodes);
+    return status;
+}
+
+/* The node of an address, made when it is new; EPI_NONE when the table is
+ * full. Two addresses of one 64-bit hash share no entry: the later is refused
+ * as if the table were full. */
+static uint32_t node_get(epi_nodes_t *nodes, const char *address)
+{
+    uint64_t key = epi_hash(address, strlen(address));
+    uint32_t index;
+
+    if (epi_table_find(&nodes->node_by_address, key, &index)) {
+        return strcmp(nodes->nodes[index].address, address) == 0 ? index
+                                                                 : EPI_NONE;
+    }
+    index = nodes->node_count;
+    if (epi_table_add(&nodes->node_by_address, key, index) != EPDX_OK) {
+        return EPI_NONE;
+    }
+    nodes->node_count++;
+    find_init(&nodes->nodes[index].find);
+    (void)epi_text_copy(nodes->nodes[index].address,
+                        sizeof(nodes->nodes[index].address), address);
+    return index;
+}
+
+static uint32_t peer_get(epi_nodes_t *nodes, uint32_t node, uint32_t group)
+{
+    uint64_t key = ((uint64_t)node << 32) | group;
+    uint32_t index;
+
+    if (epi_table_find(&nodes->peer_by_group, key, &index)) {
+        return index;
+    }
+    index = nodes->peer_count;
+    if (epi_table_add(&nodes->peer_by_group, key, index) != EPDX_OK) {
+        return EPI_NONE;
+    }
+    nodes->peer_count++;
+    find_init(&nodes->peers[index].find);
+    nodes->peers[index].node = node;
+    nodes->peers[index].group = group;
+    nodes->peers[index].control = EPI_NONE;
+    return index;
+}
+
+/* Move an item from its node's list to its encode rank's. */
+static void item_seat(epi_nodes_t *nodes, uint32_t slot, uint64_t now)
+{
+    epi_item_slot_t *item = &nodes->shared->slots[slot];
+    epi_node_t *node = &nodes->nodes[item->node];
+    uint32_t encode_tp = node->world.world_size / node->world.dp_size;
+    uint32_t group = (uint32_t)(item->room % node->world.dp_size);
+    uint32_t peer = peer_get(nodes, item->node, group);
+
+    if (peer == EPI_NONE) {
+        nodes->events.item_refused(nodes->events.self, slot,
+                                   "too many encode ranks; raise "
+                                   "EPDX_MAX_PEERS");
+        return;
+    }
+    epi_list_remove(nodes, &node->find, slot);
+    item->peer = peer;
+    epi_list_append(nodes, &nodes->peers[peer].find, slot);
+    if (nodes->peers[peer].find.state == EPI_FIND_IDLE) {
+        nodes->peers[peer].fanout = nodes->shared->config.tp_size / encode_tp;
+        epi_find_peer(nodes, peer, now);
+    } else if (nodes->peers[peer].find.state == EPI_FIND_DONE) {
+        nodes->events.item_up(nodes->events.self, slot);
+    }
+}
+
+/* Refuse every item that waits at a node whose ranks do not divide ours. */
+static void node_refuse(epi_nodes_t *nodes, epi_node_t *node)
+{
+    char words[160];
+
+    epi_text_format(words, sizeof(words),
+                    "prefill_tp must be a multiple of encode_tp (encode_tp=%u, "
+                    "prefill_tp=%u)",
+                    node->world.world_size / node->world.dp_size,
+                    nodes->shared->config.tp_size);
+    node->find.state = EPI_FIND_IDLE;
+    while (node->find.first_item != EPI_NONE) {
+        nodes->events.item_refused(nodes->events.self, node->find.first_item,
+                                   words);
+    }
+}
+
+/* Seat every item that waits at a node which is known now. */
+void epi_nodes_seat(epi_nodes_t *nodes, uint32_t index, uint64_t now)
+{
+    epi_node_t *node = &nodes->nodes[index];
+    uint32_t encode_tp = node->world.world_size / node->world.dp_size;
+
+    if (nodes->shared->config.tp_size % encode_tp != 0) {
+        node_refuse(nodes, node);
+        return;
+    }
+    while (node->find.first_item != EPI_NONE) {
+        item_seat(nodes, node->find.first_item, now);
+    }
+}
+
+/* A peer was lost: who still waits for it waits at its node again, and the
+ * node is looked up anew, since what it said may have changed. */
+void epi_nodes_unseat(epi_nodes_t *nodes, uint32_t index, uint64_t now)
+{
+    epi_peer_t *peer = &nodes->peers[index];
+    epi_node_t *node = &nodes->nodes[peer->node];
+
+    while (peer->find.first_item != EPI_NONE) {
+        uint32_t slot = peer->find.first_item;
+
+        epi_list_remove(nodes, &peer->find, slot);
+        nodes->shared->slots[slot].peer = EPI_NONE;
+        nodes->shared->slots[slot].phase = EPI_ITEM_FINDING;
+        epi_list_append(nodes, &node->find, slot);
+    }
+    if (node->find.state == EPI_FIND_DONE) {
+        node->find.state = EPI_FIND_IDLE;
+        (void)epi_text_copy(node->find.error, sizeof(node->find.error),
+                            peer->find.error);
+    }
+    if (node->find.state == EPI_FIND_IDLE &&
+        node->find.first_item != EPI_NONE) {
+        /* Not at once: a peer that just died would be found again as it was. */
+        epi_timers_set(&nodes->timers, peer->node, epi_after(now, 50 * EPI_MS));
+    }
+}
+
+bool epi_nodes_join(epi_nodes_t *nodes, uint32_t slot, uint64_t now)
+{
+    epi_item_slot_t *item = &nodes->shared->slots[slot];
+    uint32_t index = node_get(nodes, item->encode);
+
+    if (index == EPI_NONE) {
+        return false;
+    }
+    item->node = index;
+    item->peer = EPI_NONE;
+    epi_list_append(nodes, &nodes->nodes[index].find, slot);
+    if (nodes->nodes[index].find.state == EPI_FIND_DONE) {
+        epi_nodes_seat(nodes, index, now);
+    } else {
+        epi_find_node(nodes, index, now);
+    }
+    return true;
+}
+
+void epi_nodes_leave(epi_nodes_t *nodes, uint32_t slot)
+{
+    epi_item_slot_t *item = &nodes->shared->slots[slot];
+
+    if (item->peer != EPI_NONE) {
+        epi_list_remove(nodes, &nodes->peers[item->peer].find, slot);
+    } else if (item->node != EPI_NONE) {
+        epi_list_remove(nodes, &nodes->nodes[item->node].find, slot);
+    }
+    item->node = EPI_NONE;
+    item->peer = EPI_NONE;
+}
+
+bool epi_nodes_up(const epi_nodes_t *nodes, uint32_t slot)
+{
+    uint32_t peer = nodes->shared->slots[slot].peer;
+
+    return peer != EPI_NONE && nodes->peers[peer].find.state == EPI_FIND_DONE;
+}
+
+void epi_nodes_explain(const epi_nodes_t *nodes, uint32_t slot, char *words,
+                       size_t size)
+{
+    const epi_item_slot_t *item = &nodes->shared->slots[slot];
+    const epi_find_t *find;
+
+    if (item->node == EPI_NONE) {
+        (void)epi_text_copy(words, size, "its encode node is not looked up");
+        return;
+    }
+    find = item->peer == EPI_NONE ? &nodes->nodes[item->node].find
+                                  : &nodes->peers[item->peer].find;
+    epi_text_format(
+        words, size, "its encode rank was not reached in %" PRIu32 " tries: %s",
+        find->tries, find->error[0] == '\0' ? "none has ended" : find->error);
+}
+
+void epi_nodes_fini(epi_nodes_t *nodes)
+{
+    epi_timers_fini(&nodes->timers);
+    epi_table_fini(&nodes->peer_by_group);
+    epi_table_fini(&nodes->node_by_address);
+    free(nodes->peer_by_control);
+    free(nodes->peers);
+    free(nodes->nodes);
+    *nodes = (epi_nodes_t){0};
+}

@@ -1,0 +1,311 @@
+/* io.c: see io.h. */
+#include "sender/io.h"
+
+#include <sched.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/log.h"
+#include "base/text.h"
+#include "sender/intake.h"
+
+/* Control events in a row, before the others have a turn. */
+#define CONTROL_BURST 256
+#define EXCHANGE_MAX  2
+/* Offers are let be taken for so long at the end; then they are cut off. */
+#define CLOSE_GRACE_NS (500 * EPI_MS)
+#define CLOSE_LIMIT_NS (2 * EPI_S)
+
+static bool take_orders(epi_send_io_t *io, uint64_t now)
+{
+    epi_send_order_t order;
+    bool done = false;
+
+    while (epi_mailbox_take(io->shared->orders, &order)) {
+        epi_sender_order(&io->delivery, &order, now);
+        done = true;
+    }
+    return done;
+}
+
+static void control_down(epi_send_io_t *io, uint32_t peer)
+{
+    epi_prefill_t *prefill = epi_prefills_of_control(&io->prefills, peer);
+
+    if (prefill != NULL) {
+        epi_delivery_gone(&io->delivery, prefill, "went away");
+    }
+}
+
+static bool take_control(epi_send_io_t *io, uint64_t now)
+{
+    epi_control_event_t event;
+    int count = 0;
+
+    while (count < CONTROL_BURST && epi_control_next(io->control, &event)) {
+        count++;
+        switch (event.kind) {
+        case EPI_CONTROL_MESSAGE:
+            epi_sender_message(&io->delivery, &event.message, now);
+            break;
+        case EPI_CONTROL_PEER_UP:
+            break;
+        case EPI_CONTROL_PEER_DOWN:
+            control_down(io, event.peer);
+            break;
+        }
+    }
+    return count > 0;
+}
+
+static void take_row_event(epi_send_io_t *io, const epi_dp_event_t *event)
+{
+    epi_prefill_t *prefill;
+
+    switch (event->kind) {
+    case EPI_DP_SENT:
+        epi_delivery_sent(&io->delivery, event->cookie, event->status);
+        break;
+    case EPI_DP_PEER_DOWN:
+        prefill = epi_prefills_of_cookie(&io->prefills, event->cookie);
+        if (prefill != NULL) {
+            epi_delivery_gone(&io->delivery, prefill, "went away");
+        }
+        break;
+    case EPI_DP_OFFER: /* nobody offers to an encode rank */
+        io->dp->ops->refuse(io->dp, event->offer);
+        break;
+    case EPI_DP_PULLED:
+        break;
+    }
+}
+
+static bool take_rows(epi_send_io_t *io)
+{
+    bool done = io->dp->ops->progress(io->dp);
+    epi_dp_event_t event;
+
+    while (io->dp->ops->next(io->dp, &event)) {
+        take_row_event(io, &event);
+        done = true;
+    }
+    return done;
+}
+
+static bool take_replies(epi_send_io_t *io, uint64_t now)
+{
+    bool done = epi_http_progress(io->http);
+    epi_http_reply_t reply;
+
+    while (epi_http_next(io->http, &reply)) {
+        epi_announce_reply(&io->announce, &reply, now);
+        done = true;
+    }
+    return done;
+}
+
+/* What the caller may want to know. */
+static void publish(epi_send_io_t *io)
+{
+    epi_send_counters_t *counters = &io->shared->counters;
+    uint64_t dropped = epi_control_dropped(io->control);
+
+    if (dropped != io->dropped_before) {
+        epi_send_count(&counters->frames_dropped, dropped - io->dropped_before);
+        io->dropped_before = dropped;
+    }
+    atomic_store_explicit(&counters->rooms_open, io->delivery.rooms.count,
+                          memory_order_relaxed);
+    atomic_store_explicit(&counters->peers, io->prefills.count,
+                          memory_order_relaxed);
+}
+
+static bool io_step(void *self, uint64_t now)
+{
+    epi_send_io_t *io = self;
+    bool done = take_orders(io, now);
+
+    done |= take_rows(io);
+    done |= take_control(io, now);
+    done |= take_replies(io, now);
+    done |= epi_announce_tick(&io->announce, now);
+    done |= epi_delivery_expire(&io->delivery, now);
+    publish(io);
+    return done;
+}
+
+static void io_prepare(void *self, epi_loop_wait_t *wait)
+{
+    epi_send_io_t *io = self;
+    uint64_t now = epi_now_ns();
+    uint64_t due = epi_timers_next(&io->delivery.rooms.deadlines);
+    int event_fd = io->dp->ops->event_fd(io->dp);
+    int http_ms;
+
+    due = io->announce.due_ns < due ? io->announce.due_ns : due;
+    due = due < wait->due ? due : wait->due;
+    http_ms = epi_poll_ms(now, due, 1000);
+    wait->fd_count +=
+        epi_control_wait_fds(io->control, wait->fds + wait->fd_count,
+                             wait->fd_max - wait->fd_count, &wait->ready);
+    wait->fd_count +=
+        epi_http_wait_fds(io->http, wait->fds + wait->fd_count,
+                          wait->fd_max - wait->fd_count, &http_ms);
+    wait->due = epi_after(now, (uint64_t)http_ms * EPI_MS);
+    if (event_fd < 0 || wait->fd_count == wait->fd_max ||
+        io->dp->ops->arm(io->dp) != EPDX_OK) {
+        wait->ready = true;
+        return;
+    }
+    wait->fds[wait->fd_count++] =
+        (struct pollfd){.fd = event_fd, .events = POLLIN};
+}
+
+static epdx_status_t open_sockets(epi_send_io_t *io)
+{
+    const epi_send_config_t *config = &io->shared->config;
+    epi_control_params_t params = {.host = config->host,
+                                   .peer_max = config->max_peers,
+                                   .heartbeat_ns = config->heartbeat_ns};
+    epdx_status_t status = epi_control_open(&params, &io->control);
+
+    if (status != EPDX_OK) {
+        return status;
+    }
+    status = epi_http_open(EXCHANGE_MAX, &io->http);
+    if (status == EPDX_OK) {
+        status = epi_announce_init(&io->announce, io->shared, io->http,
+                                   epi_control_port(io->control));
+        if (status == EPDX_OK) {
+            return EPDX_OK;
+        }
+        epi_http_close(io->http);
+    }
+    epi_control_close(io->control);
+    return status;
+}
+
+/* Who we are, in reasons: our bootstrap server, by which others know us. */
+static void name_self(epi_send_io_t *io)
+{
+    const epi_send_config_t *config = &io->shared->config;
+
+    if (config->bootstrap[0] != '\0') {
+        (void)epi_text_copy(io->delivery.self, sizeof(io->delivery.self),
+                            config->bootstrap);
+    } else {
+        (void)epi_address_format(config->host, epi_control_port(io->control),
+                                 io->delivery.self, sizeof(io->delivery.self));
+    }
+}
+
+static epdx_status_t open_tables(epi_send_io_t *io)
+{
+    epi_loop_source_t source = {io_step, io_prepare, io};
+    epdx_status_t status = epi_prefills_init(&io->prefills, io->control, io->dp,
+                                             io->shared->config.max_peers);
+
+    if (status != EPDX_OK) {
+        return status;
+    }
+    io->delivery.shared = io->shared;
+    io->delivery.prefills = &io->prefills;
+    io->delivery.dp = io->dp;
+    io->delivery.region = io->region;
+    name_self(io);
+    status = epi_delivery_init(&io->delivery);
+    if (status != EPDX_OK) {
+        epi_prefills_fini(&io->prefills);
+        return status;
+    }
+    return epi_loop_add(io->loop, &source); /* the first source: cannot fail */
+}
+
+epdx_status_t epi_send_io_open(epi_send_io_t *io, epi_send_shared_t *shared,
+                               epi_dataplane_t *dp, void *ring)
+{
+    epdx_status_t status;
+
+    memset(io, 0, sizeof(*io));
+    io->shared = shared;
+    io->dp = dp;
+    status = epi_loop_open(shared->config.spin_ns, &io->loop);
+    if (status != EPDX_OK) {
+        return status;
+    }
+    status = dp->ops->map(dp, epi_memory_host(), ring,
+                          (size_t)shared->config.ring_bytes, &io->region);
+    if (status != EPDX_OK) {
+        goto err_close_loop;
+    }
+    status = open_sockets(io);
+    if (status != EPDX_OK) {
+        goto err_unmap;
+    }
+    status = open_tables(io);
+    if (status != EPDX_OK) {
+        goto err_close_sockets;
+    }
+    return EPDX_OK;
+
+err_close_sockets:
+    epi_http_close(io->http);
+    epi_control_close(io->control);
+err_unmap:
+    dp->ops->unmap(dp, io->region);
+err_close_loop:
+    epi_loop_close(io->loop);
+    return status;
+}
+
+static void drain_until(epi_send_io_t *io, uint64_t limit)
+{
+    while (io->delivery.under_way > 0 && epi_now_ns() < limit) {
+        if (!take_rows(io)) {
+            sched_yield();
+        }
+    }
+}
+
+/* Let what is being pulled be pulled, then cut the rest off. */
+static bool end_offers(epi_send_io_t *io)
+{
+    uint64_t now = epi_now_ns();
+
+    drain_until(io, epi_after(now, CLOSE_GRACE_NS));
+    for (size_t i = 0; i < io->prefills.capacity; i++) {
+        if (io->delivery.under_way > 0 && io->prefills.prefills[i].used) {
+            epi_delivery_gone(&io->delivery, &io->prefills.prefills[i],
+                              "did not take its rows before the end");
+        }
+    }
+    drain_until(io, epi_after(now, CLOSE_LIMIT_NS));
+    if (io->delivery.under_way > 0) {
+        epi_log_error("%zu offers did not end in 2 s: the ring is left "
+                      "allocated",
+                      io->delivery.under_way);
+    }
+    return io->delivery.under_way == 0;
+}
+
+bool epi_send_io_close(epi_send_io_t *io)
+{
+    bool quiet;
+
+    epi_loop_stop(io->loop);
+    (void)take_orders(io, epi_now_ns());
+    epi_delivery_fail_all(&io->delivery, "the sender was closed");
+    quiet = end_offers(io);
+    epi_announce_withdraw(&io->announce);
+    epi_prefills_fini(&io->prefills);
+    epi_delivery_fini(&io->delivery);
+    if (quiet) {
+        io->dp->ops->unmap(io->dp, io->region);
+    }
+    epi_http_close(io->http);
+    epi_control_close(io->control);
+    io->dp->ops->close(io->dp);
+    epi_loop_close(io->loop);
+    return quiet;
+}

@@ -1,0 +1,408 @@
+/*
+ * sender.c: the caller's side of a sender: its ring, its rooms from send() to
+ * poll(), and what it tells the I/O side. The caller's thread.
+ *
+ *     slot: free --send(), fail()--> the I/O side's --ENDED, poll()--> free
+ */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/checked.h"
+#include "base/error.h"
+#include "base/log.h"
+#include "base/random.h"
+#include "base/table.h"
+#include "base/text.h"
+#include "sender/io.h"
+#include "sender/ring.h"
+#include "sender/sender_internal.h"
+
+struct epdx_sender {
+    epi_send_shared_t shared;
+    epi_send_io_t io;
+    bool registered; /* as of the last poll */
+    void *memory;    /* of the ring */
+    epi_ring_t ring;
+    epi_table_t rooms;  /* number to slot */
+    epi_table_t leases; /* of chunks that were sent, to slot */
+    uint32_t *free_slots;
+    size_t free_count;
+    uint64_t rooms_sent;
+};
+
+static epdx_status_t tables_open(epdx_sender_t *sender)
+{
+    size_t max = sender->shared.config.max_rooms;
+    epdx_status_t status;
+
+    sender->shared.slots = calloc(max, sizeof(*sender->shared.slots));
+    sender->free_slots = calloc(max, sizeof(*sender->free_slots));
+    if (sender->shared.slots == NULL || sender->free_slots == NULL) {
+        return epi_fail(EPDX_ERR_NO_MEMORY,
+                        "no memory for %zu rooms (EPDX_MAX_ROOMS)", max);
+    }
+    while (sender->free_count < max) {
+        sender->free_slots[sender->free_count] =
+            (uint32_t)(max - 1 - sender->free_count);
+        sender->free_count++;
+    }
+    status = epi_table_init(&sender->rooms, max, epi_random_u64());
+    if (status == EPDX_OK) {
+        status = epi_table_init(&sender->leases, max, epi_random_u64());
+    }
+    if (status == EPDX_OK) {
+        status = epi_mailbox_open(max, sizeof(epi_send_order_t),
+                                  &sender->shared.orders);
+    }
+    if (status == EPDX_OK) {
+        status = epi_mailbox_open(max, sizeof(epi_send_ended_t),
+                                  &sender->shared.ended);
+    }
+    return status;
+}
+
+/* Twice as many leases as rooms: some are being filled. */
+static epdx_status_t ring_open(epdx_sender_t *sender)
+{
+    const epi_send_config_t *config = &sender->shared.config;
+    epi_ring_params_t params = {
+        .bytes = config->ring_bytes,
+        .lease_max = 2 * config->max_rooms,
+        .main_row_bytes = config->main_row_bytes,
+        .deepstack_row_bytes = config->deepstack_row_bytes,
+    };
+    epdx_status_t status =
+        epi_memory_host()->alloc((size_t)config->ring_bytes, &sender->memory);
+
+    if (status != EPDX_OK) {
+        return status;
+    }
+    params.base = sender->memory;
+    return epi_ring_init(&sender->ring, &params);
+}
+
+/* What open() made but the I/O side; halfway is allowed. */
+static void parts_free(epdx_sender_t *sender, bool free_memory)
+{
+    if (sender->ring.arena != NULL) {
+        epi_ring_fini(&sender->ring);
+    }
+    if (sender->memory != NULL && free_memory) {
+        epi_memory_host()->release(sender->memory,
+                                   (size_t)sender->shared.config.ring_bytes);
+    }
+    epi_mailbox_close(sender->shared.ended);
+    epi_mailbox_close(sender->shared.orders);
+    epi_table_fini(&sender->leases);
+    epi_table_fini(&sender->rooms);
+    free(sender->free_slots);
+    free(sender->shared.slots);
+    free(sender);
+}
+
+/* Everything but the thread. */
+static epdx_status_t parts_open(epdx_sender_t *sender,
+                                const epdx_sender_params_t *params,
+                                epi_dataplane_t *dp)
+{
+    epi_options_t options;
+    epdx_status_t status = epi_options_load(&options);
+
+    if (status == EPDX_OK) {
+        status = epi_send_config_make(params, &options, &sender->shared.config);
+    }
+    if (status == EPDX_OK) {
+        status = tables_open(sender);
+    }
+    if (status == EPDX_OK) {
+        status = ring_open(sender);
+    }
+    if (status == EPDX_OK) {
+        status =
+            epi_send_io_open(&sender->io, &sender->shared, dp, sender->memory);
+    }
+    return status;
+}
+
+epdx_status_t epi_sender_open_with(const epdx_sender_params_t *params,
+                                   epi_dataplane_t *dp,
+                                   epdx_sender_t **sender_p)
+{
+    epdx_sender_t *sender = calloc(1, sizeof(*sender));
+    epdx_status_t status;
+
+    if (sender == NULL) {
+        dp->ops->close(dp);
+        return epi_fail(EPDX_ERR_NO_MEMORY, "no memory for a sender");
+    }
+    status = parts_open(sender, params, dp);
+    if (status != EPDX_OK) {
+        dp->ops->close(dp);
+        parts_free(sender, true);
+        return status;
+    }
+    sender->registered = sender->shared.config.bootstrap[0] == '\0';
+    if (sender->shared.config.threaded) {
+        status = epi_loop_start(sender->io.loop, "epdx-sender");
+    }
+    if (status != EPDX_OK) {
+        parts_free(sender, epi_send_io_close(&sender->io));
+        return status;
+    }
+    *sender_p = sender;
+    return EPDX_OK;
+}
+
+/* The host that the data plane binds: the settings are read for it, too. */
+static epdx_status_t plane_open(const epdx_sender_params_t *params,
+                                epi_dataplane_t **dp_p)
+{
+    epi_options_t options;
+    epi_send_config_t config;
+    epdx_status_t status = epi_options_load(&options);
+
+    if (status == EPDX_OK) {
+        status = epi_send_config_make(params, &options, &config);
+    }
+    if (status == EPDX_OK) {
+        status = epi_dataplane_ucx(config.host, dp_p);
+    }
+    return status;
+}
+
+epdx_status_t epdx_sender_open(const epdx_sender_params_t *params,
+                               epdx_sender_t **sender_p)
+{
+    epi_dataplane_t *dp;
+    epdx_status_t status = plane_open(params, &dp);
+
+    return status != EPDX_OK ? status
+                             : epi_sender_open_with(params, dp, sender_p);
+}
+
+void epdx_sender_close(epdx_sender_t *sender)
+{
+    if (sender != NULL) {
+        parts_free(sender, epi_send_io_close(&sender->io));
+    }
+}
+
+uint16_t epi_sender_port(const epdx_sender_t *sender)
+{
+    return epi_control_port(sender->io.control);
+}
+
+const char *epi_sender_host(const epdx_sender_t *sender)
+{
+    return sender->shared.config.host;
+}
+
+epdx_status_t epdx_sender_lease(epdx_sender_t *sender, uint64_t rows,
+                                epdx_chunk_t *chunk_p)
+{
+    return epi_ring_lease(&sender->ring, rows, chunk_p);
+}
+
+void epdx_sender_return(epdx_sender_t *sender, const epdx_chunk_t *chunk)
+{
+    uint32_t slot = 0;
+
+    if (chunk->lease == 0) {
+        return;
+    }
+    if (epi_table_find(&sender->leases, chunk->lease, &slot)) {
+        epi_log_error("lease %" PRIu64 " was sent with room %" PRIu64
+                      " and cannot be returned",
+                      chunk->lease, sender->shared.slots[slot].room);
+    } else if (epi_ring_release(&sender->ring, chunk->lease) != EPDX_OK) {
+        epi_log_error("lease %" PRIu64 " is not out and cannot be returned",
+                      chunk->lease);
+    }
+}
+
+static epdx_status_t check_own(const epi_send_config_t *config,
+                               const epdx_chunk_t *chunk)
+{
+    uint64_t bytes;
+
+    if (chunk->rows == 0 || chunk->main == NULL ||
+        (chunk->deepstack != NULL && config->levels == 0)) {
+        return epi_fail(EPDX_ERR_INVALID,
+                        "a chunk of %" PRIu64 " rows %s main rows and %s "
+                        "deepstack of %" PRIu32 " levels",
+                        chunk->rows, chunk->main != NULL ? "with" : "without",
+                        chunk->deepstack != NULL ? "with" : "without",
+                        config->levels);
+    }
+    if (!epi_mul_u64(chunk->rows, config->main_row_bytes, &bytes) ||
+        !epi_mul_u64(chunk->rows, config->deepstack_row_bytes, &bytes)) {
+        return epi_fail(EPDX_ERR_INVALID,
+                        "a chunk of %" PRIu64 " rows has more bytes than there "
+                        "can be",
+                        chunk->rows);
+    }
+    return EPDX_OK;
+}
+
+static epdx_status_t check_chunk(const epdx_sender_t *sender,
+                                 const epdx_chunk_t *chunk)
+{
+    uint32_t slot = 0;
+
+    if (chunk->lease == 0 || chunk->rows == 0 || chunk->main == NULL) {
+        return check_own(&sender->shared.config, chunk);
+    }
+    if (epi_table_find(&sender->leases, chunk->lease, &slot) ||
+        !epi_ring_holds(&sender->ring, chunk)) {
+        return epi_fail(EPDX_ERR_INVALID,
+                        "the chunk's lease %" PRIu64 " is not out, was sent "
+                        "before, or the chunk was changed",
+                        chunk->lease);
+    }
+    return EPDX_OK;
+}
+
+/* A slot for a room, which the caller fills and posts. */
+static epdx_status_t slot_take(epdx_sender_t *sender, uint64_t room,
+                               uint32_t *slot_p)
+{
+    uint32_t slot = 0;
+
+    if (epi_table_find(&sender->rooms, room, &slot)) {
+        return epi_fail(EPDX_ERR_DUPLICATE,
+                        "room %" PRIu64 " was sent or failed before, and its "
+                        "outcome was not polled yet",
+                        room);
+    }
+    if (sender->free_count == 0) {
+        return epi_fail(EPDX_ERR_FULL,
+                        "%zu rooms are open (EPDX_MAX_ROOMS): poll outcomes",
+                        sender->shared.config.max_rooms);
+    }
+    slot = sender->free_slots[--sender->free_count];
+    epi_expect(epi_table_add(&sender->rooms, room, slot), "a sender's room");
+    sender->shared.slots[slot].room = room;
+    sender->shared.slots[slot].chunk = (epdx_chunk_t){0};
+    sender->shared.slots[slot].status = EPDX_OK;
+    sender->shared.slots[slot].reason[0] = '\0';
+    *slot_p = slot;
+    return EPDX_OK;
+}
+
+static void slot_post(epdx_sender_t *sender, uint32_t slot,
+                      epi_send_order_kind_t kind)
+{
+    epi_send_order_t order = {kind, slot};
+
+    /* Sized for one message a slot. */
+    epi_expect(epi_mailbox_post(sender->shared.orders, &order),
+               "an order to the sender's i/o side");
+    epi_loop_wake(sender->io.loop);
+}
+
+epdx_status_t epdx_sender_send(epdx_sender_t *sender, uint64_t room,
+                               const epdx_chunk_t *chunk)
+{
+    epdx_status_t status = check_chunk(sender, chunk);
+    uint32_t slot = 0;
+
+    if (status != EPDX_OK) {
+        return status;
+    }
+    status = slot_take(sender, room, &slot);
+    if (status != EPDX_OK) {
+        return status;
+    }
+    sender->shared.slots[slot].chunk = *chunk;
+    if (chunk->lease != 0) {
+        epi_expect(epi_table_add(&sender->leases, chunk->lease, slot),
+                   "a sender's lease");
+    }
+    sender->rooms_sent++;
+    slot_post(sender, slot, EPI_SEND_CHUNK);
+    return EPDX_OK;
+}
+
+epdx_status_t epdx_sender_fail(epdx_sender_t *sender, uint64_t room,
+                               const char *reason)
+{
+    uint32_t slot = 0;
+    epdx_status_t status = slot_take(sender, room, &slot);
+
+    if (status != EPDX_OK) {
+        return status;
+    }
+    (void)epi_text_copy(sender->shared.slots[slot].reason,
+                        sizeof(sender->shared.slots[slot].reason), reason);
+    slot_post(sender, slot, EPI_SEND_FAIL);
+    return EPDX_OK;
+}
+
+static void slot_end(epdx_sender_t *sender, uint32_t slot,
+                     epdx_outcome_t *outcome_p)
+{
+    const epi_send_slot_t *ended = &sender->shared.slots[slot];
+
+    outcome_p->room = ended->room;
+    outcome_p->status = ended->status;
+    (void)epi_text_copy(outcome_p->reason, sizeof(outcome_p->reason),
+                        ended->reason);
+    if (ended->chunk.lease != 0) {
+        (void)epi_table_remove(&sender->leases, ended->chunk.lease);
+        epi_expect(epi_ring_release(&sender->ring, ended->chunk.lease),
+                   "a sender's lease");
+    }
+    (void)epi_table_remove(&sender->rooms, ended->room);
+    sender->free_slots[sender->free_count++] = slot;
+}
+
+size_t epdx_sender_poll(epdx_sender_t *sender, epdx_outcome_t *outcomes,
+                        size_t outcome_max)
+{
+    epi_send_ended_t message;
+    size_t count = 0;
+
+    if (!sender->shared.config.threaded) {
+        (void)epi_loop_step(sender->io.loop);
+    }
+    sender->registered = atomic_load(&sender->shared.counters.registered);
+    while (count < outcome_max &&
+           epi_mailbox_take(sender->shared.ended, &message)) {
+        slot_end(sender, message.slot, &outcomes[count]);
+        count++;
+    }
+    return count;
+}
+
+bool epdx_sender_registered(const epdx_sender_t *sender)
+{
+    return sender->registered;
+}
+
+#define READ(counter)                                                          \
+    atomic_load_explicit(&sender->shared.counters.counter, memory_order_relaxed)
+
+void epdx_sender_stats(const epdx_sender_t *sender,
+                       epdx_sender_stats_t *stats_p)
+{
+    *stats_p = (epdx_sender_stats_t){
+        .rooms_sent = sender->rooms_sent,
+        .rooms_done = READ(rooms_done),
+        .rooms_failed = READ(rooms_failed),
+        .bytes_offered = READ(bytes_offered),
+        .asks = READ(asks),
+        .asks_late = READ(asks_late),
+        .frames_dropped = READ(frames_dropped),
+        .rooms_evicted = READ(rooms_evicted),
+        .rooms_open = READ(rooms_open),
+        .peers = READ(peers),
+        .ring_bytes = (size_t)epi_arena_capacity(sender->ring.arena),
+        .ring_leased_bytes = (size_t)epi_arena_leased(sender->ring.arena),
+    };
+    if (atomic_load_explicit(&sender->shared.counters.transport_known,
+                             memory_order_acquire)) {
+        (void)epi_text_copy(stats_p->transport, sizeof(stats_p->transport),
+                            sender->shared.counters.transport);
+    }
+}

@@ -1,0 +1,166 @@
+/* sender_peers_test.c: prefill ranks that send nonsense, go away, restart, or
+ * are too many. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "sender/sender_test_world.h"
+
+static world_t world;
+
+static void open_world(size_t ranks)
+{
+    epdx_sender_params_t params = world_params();
+
+    world_open(&world, &params);
+    for (size_t i = 0; i < ranks; i++) {
+        rank_open(&world, i);
+    }
+}
+
+static int close_world(void **state)
+{
+    (void)state;
+    if (world.sender != NULL) {
+        world_close(&world);
+        memset(&world, 0, sizeof(world));
+    }
+    return 0;
+}
+
+static void until_asks(uint64_t count)
+{
+    WORLD_UNTIL(&world, world_stats(&world).asks == count);
+}
+
+static void test_malformed_messages_are_counted_and_harmless(void **state)
+{
+    epi_message_t message;
+
+    (void)state;
+    open_world(1);
+    for (int i = 0; i < 3; i++) {
+        epi_message_clear(&message);
+        assert_true(epi_message_add_text(&message, i == 0   ? "None"
+                                                   : i == 1 ? "Cancel"
+                                                            : "8"));
+        assert_true(epi_message_add_text(&message, "nonsense"));
+        rank_send(&world, 0, &message);
+    }
+    epi_message_clear(&message);
+    assert_true(epi_message_add_text(&message, "what?"));
+    rank_send(&world, 0, &message);
+    WORLD_UNTIL(&world, world_stats(&world).frames_dropped == 4);
+    assert_int_equal(world_stats(&world).peers, 0);
+    rank_ask_whole(&world, 0, 8, 5);
+    world_send(&world, 8, 5, false);
+    world_expect(&world, 8, EPDX_OK, "");
+}
+
+static void test_a_rank_that_went_away_fails_its_rooms(void **state)
+{
+    (void)state;
+    open_world(2);
+    rank_ask_shard(&world, 0, 8, 5, 2);
+    rank_ask_shard(&world, 1, 9, 5, 2);
+    rank_ask_shard(&world, 1, 8, 5, 3);
+    until_asks(3);
+    assert_int_equal(world_stats(&world).peers, 2);
+    /* Its connection must stand before it can break: it is told something. */
+    world_send(&world, 10, 5, false);
+    rank_ask_whole(&world, 0, 10, 4);
+    world_expect(&world, 10, EPDX_ERR_MISMATCH, "");
+    rank_expect_failed(&world, 0, 10, 1010, "span");
+    rank_close_control(&world, 0);
+    rank_expect_failed(&world, 1, 8, 1008, "went away");
+    WORLD_UNTIL(&world, world_stats(&world).peers == 1);
+    assert_int_equal(world_stats(&world).rooms_open, 1); /* room 9 */
+}
+
+static void test_a_cut_data_connection_fails_the_delivery(void **state)
+{
+    (void)state;
+    open_world(2);
+    epi_loopback_hold_pulls(world.ranks[0].dp, true);
+    rank_ask_shard(&world, 0, 8, 5, 2);
+    rank_ask_shard(&world, 1, 8, 5, 2);
+    world_send(&world, 8, 5, false);
+    WORLD_UNTIL(&world,
+                world.ranks[0].offers == 1 && world.ranks[1].pulled == 1);
+    epi_loopback_cut(world.ranks[0].dp);
+    world_expect(&world, 8, EPDX_ERR_UNREACHABLE, world.ranks[0].session);
+    rank_expect_failed(&world, 1, 8, 1008, world.ranks[0].session);
+    WORLD_UNTIL(&world, world_stats(&world).peers == 1);
+    /* It asks again, and is made known anew. */
+    rank_ask_whole(&world, 0, 9, 5);
+    epi_loopback_hold_pulls(world.ranks[0].dp, false);
+    world.ranks[0].status_count = 0;
+    world_send(&world, 9, 5, false);
+    world_expect(&world, 9, EPDX_OK, "");
+}
+
+static void test_an_address_that_nobody_has(void **state)
+{
+    epi_ask_t ask;
+
+    (void)state;
+    open_world(1);
+    ask = rank_ask(&world, 0, 8, (epdx_rows_t){0, 5}, 5);
+    strcpy(ask.session, "loopback:999");
+    ask.required = 2;
+    rank_send_ask(&world, 0, &ask);
+    world_send(&world, 8, 5, false);
+    world_expect(&world, 8, EPDX_ERR_UNREACHABLE,
+                 "prefill rank loopback:999 went away");
+    assert_int_equal(world_stats(&world).peers, 0);
+}
+
+static void test_a_rank_that_restarted_is_another(void **state)
+{
+    (void)state;
+    open_world(1);
+    world_send(&world, 8, 5, false);
+    rank_ask_shard(&world, 0, 8, 5, 2);
+    until_asks(1);
+    strcpy(world.ranks[0].instance, "another");
+    rank_ask_whole(&world, 0, 9, 5);
+    world_expect(&world, 8, EPDX_ERR_UNREACHABLE, "restarted");
+    world_send(&world, 9, 5, false);
+    world_expect(&world, 9, EPDX_OK, "");
+    assert_int_equal(world_stats(&world).peers, 1);
+}
+
+static void test_the_longest_silent_rank_makes_way(void **state)
+{
+    (void)state;
+    assert_int_equal(setenv("EPDX_MAX_PEERS", "2", 1), 0);
+    open_world(4);
+    assert_int_equal(unsetenv("EPDX_MAX_PEERS"), 0);
+    for (size_t i = 0; i < 4; i++) {
+        rank_ask_whole(&world, i, 10 + i, 5);
+        world_send(&world, 10 + i, 5, false);
+        world_expect(&world, 10 + i, EPDX_OK, "");
+        assert_int_equal(world_stats(&world).peers, i < 2 ? i + 1 : 2);
+    }
+    rank_ask_shard(&world, 0, 20, 5, 3);
+    rank_ask_shard(&world, 1, 20, 5, 3);
+    until_asks(6);
+    rank_ask_shard(&world, 2, 20, 5, 3); /* all known ones have open asks */
+    WORLD_UNTIL(&world, world_stats(&world).frames_dropped == 1);
+    assert_int_equal(world_stats(&world).peers, 2);
+}
+
+#define TEST(name) cmocka_unit_test_teardown(name, close_world)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(test_malformed_messages_are_counted_and_harmless),
+        TEST(test_a_rank_that_went_away_fails_its_rooms),
+        TEST(test_a_cut_data_connection_fails_the_delivery),
+        TEST(test_an_address_that_nobody_has),
+        TEST(test_a_rank_that_restarted_is_another),
+        TEST(test_the_longest_silent_rank_makes_way),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
