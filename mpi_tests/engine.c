@@ -19,17 +19,29 @@ uint64_t engine_room(size_t request, size_t item)
     return ((uint64_t)(request + 1) << 16) | item;
 }
 
+static epdx_status_t open_server(epdx_bootstrap_t **server_p,
+                                 char address[EPDX_ADDRESS_MAX + 1])
+{
+    epdx_bootstrap_params_t params = {.struct_size = sizeof(params),
+                                      .listen = "127.0.0.1:0"};
+    epdx_status_t status = epdx_bootstrap_open(&params, server_p);
+
+    if (status == EPDX_OK) {
+        (void)snprintf(address, EPDX_ADDRESS_MAX + 1, "%s",
+                       epdx_bootstrap_address(*server_p));
+    }
+    return status;
+}
+
 static void open_node(engine_t *engine, uint32_t node)
 {
     const engine_params_t *params = &engine->params;
-    epdx_bootstrap_params_t server = {.struct_size = sizeof(server),
-                                      .listen = "127.0.0.1:0"};
-    epdx_status_t status =
-        epdx_bootstrap_open(&server, &engine->bootstraps[node]);
+    char *address =
+        params->fronted ? engine->hidden[node] : engine->addresses[node];
+    epdx_status_t status = open_server(&engine->bootstraps[node], address);
 
-    if (status == EPDX_OK) {
-        (void)snprintf(engine->addresses[node], sizeof(engine->addresses[0]),
-                       "%s", epdx_bootstrap_address(engine->bootstraps[node]));
+    if (status == EPDX_OK && params->fronted) {
+        status = open_server(&engine->fronts[node], engine->addresses[node]);
     }
     for (uint32_t rank = 0; status == EPDX_OK && rank < params->encode_tp;
          rank++) {
@@ -41,9 +53,11 @@ static void open_node(engine_t *engine, uint32_t node)
             .engine_rank = rank,
             .world_size = params->encode_tp,
             .host = "127.0.0.1",
-            .bootstrap = engine->addresses[node],
+            .bootstrap = address,
             .ring_bytes = params->ring_bytes,
-            .waiting_timeout_ns = params->timeout_ns,
+            .waiting_timeout_ns = params->sender_timeout_ns != 0
+                                      ? params->sender_timeout_ns
+                                      : params->timeout_ns,
         };
 
         status = epdx_sender_open(&sender, &engine->senders[node][rank]);
@@ -91,7 +105,11 @@ epdx_status_t engine_stage(engine_t *engine, size_t number,
     epdx_item_t items[ENGINE_ITEM_MAX];
     char id[32];
     epdx_request_t out = {
-        .id = id, .items = items, .item_count = request->item_count};
+        .id = id,
+        .items = items,
+        .item_count = request->item_count,
+        .timeout_ns = request->timeout_ns,
+    };
 
     (void)snprintf(id, sizeof(id), "%zu", number);
     for (size_t j = 0; j < request->item_count; j++) {
@@ -254,6 +272,17 @@ static bool item_right(const engine_t *engine, const epdx_landed_t *item)
            (item->deepstack != NULL) == (engine->params.levels > 0);
 }
 
+void engine_release_one(engine_t *engine, size_t index)
+{
+    char id[32];
+
+    (void)snprintf(id, sizeof(id), "%zu", engine->unreleased[index]);
+    if (epdx_admission_release(engine->admission, id) != EPDX_OK) {
+        engine->landed_right[engine->unreleased[index]] = false;
+    }
+    engine->unreleased[index] = engine->unreleased[--engine->unreleased_count];
+}
+
 static void note(engine_t *engine, const epdx_decisions_t *decisions)
 {
     for (size_t i = 0; i < decisions->admitted_count; i++) {
@@ -266,11 +295,11 @@ static void note(engine_t *engine, const epdx_decisions_t *decisions)
                 engine->landed_right[number] = false;
             }
         }
-        if (epdx_admission_release(engine->admission, admitted->id) !=
-            EPDX_OK) {
-            engine->landed_right[number] = false;
+        engine->unreleased[engine->unreleased_count++] = number;
+        if (!engine->params.release_late) {
+            engine_release_one(engine, engine->unreleased_count - 1);
         }
-        engine->admitted++;
+        engine->order[engine->admitted++] = number;
     }
     for (size_t i = 0; i < decisions->failed_count; i++) {
         const epdx_rejected_t *failed = &decisions->failed[i];
@@ -308,6 +337,22 @@ void engine_drain(engine_t *engine, size_t ended)
     CHECK_ALL(engine->admitted + engine->failed == ended);
 }
 
+void engine_drain_times(engine_t *engine, size_t drains)
+{
+    epdx_decisions_t decisions;
+    epdx_status_t status = EPDX_OK;
+
+    HARNESS_AT("some drains");
+    while (status == EPDX_OK && drains-- > 0) {
+        status = epdx_admission_drain(engine->admission, &decisions);
+        if (status == EPDX_OK) {
+            note(engine, &decisions);
+        }
+        poll_outcomes(engine);
+    }
+    CHECK_ALL_STATUS(status, EPDX_OK);
+}
+
 epdx_receiver_stats_t engine_receiver(const engine_t *engine)
 {
     epdx_receiver_stats_t stats;
@@ -340,6 +385,34 @@ static bool pool_empties(engine_t *engine)
     return engine_receiver(engine).pool_leased_bytes == 0;
 }
 
+static bool sender_quiet(epdx_sender_t *sender)
+{
+    epdx_sender_stats_t stats;
+
+    epdx_sender_stats(sender, &stats);
+    return stats.rooms_open == 0 && stats.ring_leased_bytes == 0;
+}
+
+bool engine_encode_quiet(engine_t *engine)
+{
+    uint64_t limit = epi_now_ns() + 20 * EPI_S;
+    bool quiet = false;
+
+    HARNESS_AT("rooms and rings to become empty");
+    while (!quiet && epi_now_ns() < limit) {
+        quiet = true;
+        poll_outcomes(engine);
+        for (uint32_t n = 0; harness_rank() == 0 && n < engine->params.nodes;
+             n++) {
+            for (uint32_t r = 0; r < engine->params.encode_tp; r++) {
+                quiet = quiet && sender_quiet(engine->senders[n][r]);
+            }
+        }
+        sched_yield();
+    }
+    return quiet;
+}
+
 void engine_close(engine_t *engine)
 {
     CHECK_ALL(epdx_admission_pending(engine->admission) == 0);
@@ -349,6 +422,7 @@ void engine_close(engine_t *engine)
             epdx_sender_close(engine->senders[n][r]);
         }
         epdx_bootstrap_close(engine->bootstraps[n]);
+        epdx_bootstrap_close(engine->fronts[n]);
     }
     while (engine->own_count > 0) {
         free(engine->own[--engine->own_count]);

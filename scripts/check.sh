@@ -8,7 +8,8 @@ usage() {
     cat <<'EOF'
 usage: scripts/check.sh [BUILD]
 
-Runs every gate: format, layers, docs, budget, banned calls, headers, tidy.
+Runs every gate: format, layers, docs, budget, banned calls, doc names, readme,
+headers, tidy.
 BUILD is a configured build folder, for clang-tidy (build/dev).
 EOF
 }
@@ -33,10 +34,15 @@ tool_14() {
 }
 
 gate_format() {
-    local tool
+    local tool files
     tool=$(tool_14 clang-format) || return 1
-    find include src mpi_tests -name '*.[ch]' -print0 |
-        xargs -0 "$tool" --dry-run -Werror || return 1
+    files=$(find include src mpi_tests -name '*.[ch]' -print0 |
+        xargs -0 "$tool" --dry-run 2>&1 |
+        sed -n 's/^\([^ :]*\):[0-9:]* warning:.*/\1/p' | sort -u) || return 1
+    if [[ -n $files ]]; then
+        printf 'not as clang-format -i leaves them:\n%s\n' "$files"
+        return 1
+    fi
     printf 'ok  format\n'
 }
 
@@ -50,8 +56,9 @@ gate_tidy() {
         return 1
     fi
     files=$(scripts/tidy_files.py "$build/compile_commands.json") || return 1
-    xargs -P "$(nproc)" -n 4 "$tool" --quiet -p "$build" <<<"$files" \
-        2> >(grep -v 'warnings generated\|^Suppressed\|^Use -' >&2) ||
+    # One file each: the analyzer of version 14 mistakes va_start in the second.
+    xargs -P "$(nproc)" -n 1 "$tool" --quiet -p "$build" <<<"$files" \
+        2> >(grep -v 'warnings\? generated\|^Suppressed\|^Use -' >&2) ||
         return 1
     printf 'ok  tidy (%d files)\n' "$(wc -l <<<"$files")"
 }
@@ -67,6 +74,8 @@ gate scripts/check_layers.py
 gate scripts/check_docs.py
 gate scripts/check_budget.py
 gate scripts/check_banned.py
+gate scripts/check_doc_names.py
+gate scripts/check_readme.py
 gate scripts/check_headers.sh
 gate gate_tidy
 if ((${#failed[@]} > 0)); then

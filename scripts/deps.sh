@@ -10,7 +10,7 @@ run_packages=(
     libopenmpi-dev openmpi-bin libucx-dev libcurl4-openssl-dev libcjson-dev
     libzmq3-dev libmicrohttpd-dev)
 check_packages=(
-    libcmocka-dev clang clang-14 clang-tidy-14 clang-format-14
+    libcmocka-dev openssl clang clang-14 clang-tidy-14 clang-format-14
     libclang-rt-14-dev pmccabe curl iproute2)
 
 usage() {

@@ -25,13 +25,13 @@ def read(path):
 
 @cache
 def is_test(path):
-    """Tests, what only tests use (it asserts with cmocka, or comes as the .h
-    of such a .c), and fuzz programs."""
+    """Tests, what only tests use (its .c or .h asserts with cmocka), and fuzz
+    programs."""
     if ("_test" in path.name or path.name.startswith("fuzz_")
             or path.parts[0] == "mpi_tests"
             or path.parts[:2] == ("src", "testing")):
         return True
-    pair = (path, path.with_suffix(".c"))
+    pair = (path.with_suffix(".c"), path.with_suffix(".h"))
     return any((TOP / one).is_file() and "#include <cmocka.h>" in read(one)
                for one in pair)
 

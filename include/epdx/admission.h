@@ -61,7 +61,7 @@ typedef struct epdx_admission_stats {
     uint64_t drains_pending; /**< of them with something pending */
     uint64_t admitted;
     uint64_t failed;
-    uint64_t cancelled; /**< of those failed */
+    uint64_t cancelled;         /**< of those failed */
     uint64_t reassembled_bytes; /**< received from the other ranks */
     epdx_collectives_t collectives;
 } epdx_admission_stats_t;
@@ -107,8 +107,8 @@ epdx_admission_open(epdx_group_t *group, const epdx_admission_params_t *params,
  *                              recorded, and no rank may have recorded it;
  *          EPDX_ERR_DUPLICATE  the id is pending or not yet released:
  *                              likewise, and the first use is untouched;
- *          EPDX_ERR_FULL       EPDX_MAX_REQUESTS requests are staged or not
- *                              yet released: likewise.
+ *          EPDX_ERR_FULL       EPDX_MAX_REQUESTS requests are pending:
+ *                              likewise.
  */
 EPDX_API EPDX_MUST_CHECK epdx_status_t epdx_admission_stage(
     epdx_admission_t *admission, const epdx_request_t *request);
@@ -156,7 +156,8 @@ EPDX_API EPDX_MUST_CHECK epdx_status_t epdx_admission_drain(
  * Units:   none.
  * Owns:    id is read during the call only; the request's rows and landed
  *          items must not be used any more.
- * Threads: admission's thread; ranks may release in any order and at any time.
+ * Threads: admission's thread; ranks may release in any order and at any time,
+ *          but an id may be staged again only once every rank released it.
  * Errors:  EPDX_ERR_NOT_FOUND  no admitted request of that id.
  */
 EPDX_API EPDX_MUST_CHECK epdx_status_t

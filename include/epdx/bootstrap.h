@@ -21,7 +21,17 @@ typedef struct epdx_bootstrap_params {
     /** Bearer token that PUT and DELETE must carry; NULL: EPDX_BOOTSTRAP_TOKEN,
      *  and where that is empty none is asked for. */
     const char *token;
+    /** PEM files of the server's certificate chain and its private key, which
+     *  others must not be able to read: with them it speaks https. Both or
+     *  neither; NULL: EPDX_TLS_CERT_FILE, EPDX_TLS_KEY_FILE; "": http. */
+    const char *tls_cert_file;
+    const char *tls_key_file;
 } epdx_bootstrap_params_t;
+
+/** Counters since the server was opened. */
+typedef struct epdx_bootstrap_stats {
+    uint64_t writes_refused; /**< PUT and DELETE without the right token */
+} epdx_bootstrap_stats_t;
 
 /**
  * Start a bootstrap server on a thread of its own.
@@ -33,17 +43,22 @@ typedef struct epdx_bootstrap_params {
  * Threads: any.
  * Errors:  EPDX_ERR_INVALID    listen is not "host:port", or its host does not
  *                              resolve; the token is not 1 to 255 printable
- *                              characters; struct_size or an EPDX_* variable
- *                              is out of range;
+ *                              characters; a file of TLS cannot be read, is
+ *                              readable by others or lacks the other one;
+ *                              struct_size or an EPDX_* variable is out of
+ *                              range;
+ *          EPDX_ERR_UNSUPPORTED  TLS, and libmicrohttpd was built without it;
  *          EPDX_ERR_NO_MEMORY  it could not be allocated;
- *          EPDX_ERR_IO         the address cannot be bound.
+ *          EPDX_ERR_IO         the address cannot be bound, or libmicrohttpd
+ *                              does not take the certificate or its key.
  *          On error *bootstrap_p is unchanged.
  */
 EPDX_API EPDX_MUST_CHECK epdx_status_t epdx_bootstrap_open(
     const epdx_bootstrap_params_t *params, epdx_bootstrap_t **bootstrap_p);
 
 /**
- * Where the server listens, "host:port" with the port that was taken.
+ * Where the server listens, "host:port" with the port that was taken, or
+ * "https://host:port" with TLS: what senders and items name it by.
  *
  * Shapes:  none.
  * Units:   none.
@@ -52,6 +67,18 @@ EPDX_API EPDX_MUST_CHECK epdx_status_t epdx_bootstrap_open(
  * Errors:  none.
  */
 EPDX_API const char *epdx_bootstrap_address(const epdx_bootstrap_t *bootstrap);
+
+/**
+ * Copy the server's counters.
+ *
+ * Shapes:  none.
+ * Units:   counts.
+ * Owns:    *stats_p is the caller's.
+ * Threads: any.
+ * Errors:  none.
+ */
+EPDX_API void epdx_bootstrap_stats(const epdx_bootstrap_t *bootstrap,
+                                   epdx_bootstrap_stats_t *stats_p);
 
 /**
  * End the server.

@@ -31,8 +31,9 @@ extern "C" {
  *                              rank.
  *          On error *group_p is unchanged.
  */
-EPDX_API EPDX_MUST_CHECK epdx_status_t
-epdx_group_mpi(MPI_Comm comm, uint64_t timeout_ns, epdx_group_t **group_p);
+EPDX_API EPDX_MUST_CHECK epdx_status_t epdx_group_mpi(MPI_Comm comm,
+                                                      uint64_t timeout_ns,
+                                                      epdx_group_t **group_p);
 
 #ifdef __cplusplus
 }

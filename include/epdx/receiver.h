@@ -47,16 +47,19 @@ typedef struct epdx_receiver_stats {
     uint64_t requests_landed;
     uint64_t requests_failed;
     uint64_t items_landed;
-    uint64_t rows_landed;       /**< of this rank's shares */
-    uint64_t bytes_landed;      /**< pulled by this rank, verified complete */
-    uint64_t asks_sent;         /**< repeats included */
-    uint64_t offers_refused;    /**< no lease, or a header that did not match */
-    uint64_t frames_dropped;    /**< control messages that did not parse */
-    uint64_t bytes_stranded;    /**< leased to receives that never completed */
-    size_t pool_bytes;          /**< gauge */
-    size_t pool_leased_bytes;   /**< gauge */
-    size_t requests_waiting;    /**< gauge: staged, no lease yet */
-    char transport[64];         /**< what UCX chose, e.g. "tcp/lo"; "" before */
+    uint64_t rows_landed;    /**< of this rank's shares */
+    uint64_t bytes_landed;   /**< pulled by this rank, verified complete */
+    uint64_t asks_sent;      /**< repeats included */
+    uint64_t offers_refused; /**< no lease, or a header that did not match */
+    uint64_t frames_dropped; /**< control messages that did not parse */
+    uint64_t handshakes_refused; /**< control connections: without CURVE, or
+                                      of a key that is not allowed */
+    uint64_t bytes_stranded;     /**< gauge: of failed requests, kept out of use
+                                      until their receives have ended */
+    size_t pool_bytes;           /**< gauge */
+    size_t pool_leased_bytes;    /**< gauge */
+    size_t requests_waiting;     /**< gauge: staged, no lease yet */
+    char transport[64]; /**< what UCX chose, e.g. "tcp/lo"; "" before */
 } epdx_receiver_stats_t;
 
 /**
@@ -93,7 +96,9 @@ EPDX_API EPDX_MUST_CHECK epdx_status_t epdx_receiver_open(
  * Threads: the receiver's thread. Never blocks, never does I/O.
  * Errors:  EPDX_ERR_INVALID    an id or address is empty or too long, an item
  *                              has no rows, or item_count is 0;
- *          EPDX_ERR_TOO_LARGE  the request can never fit the pool;
+ *          EPDX_ERR_TOO_LARGE  the request can never fit the pool, has more
+ *                              than EPDX_MAX_ITEMS items, or an item of over
+ *                              2^31 - 1 rows;
  *          EPDX_ERR_DUPLICATE  a room is in use by this or another request;
  *          EPDX_ERR_FULL       EPDX_MAX_REQUESTS or EPDX_MAX_ITEMS is reached.
  *          On error *job_p is unchanged and nothing was asked for;

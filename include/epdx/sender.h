@@ -31,7 +31,8 @@ typedef struct epdx_sender_params {
     epdx_progress_t progress;
     /** Address to bind and to publish; NULL: EPDX_HOST. Never a wildcard. */
     const char *host;
-    /** Bootstrap server to register with, "host:port"; NULL: none. */
+    /** Bootstrap server to register with, "host:port" or "https://host:port";
+     *  NULL: none. */
     const char *bootstrap;
     size_t ring_bytes;           /**< 0: EPDX_ENCODE_RING_MB */
     uint64_t waiting_timeout_ns; /**< of a room; 0: EPDX_WAITING_TIMEOUT_S */
@@ -49,7 +50,9 @@ typedef struct epdx_chunk {
 /** How a room ended. */
 typedef struct epdx_outcome {
     uint64_t room;
-    epdx_status_t status; /**< EPDX_OK: every receiver has its share */
+    /** EPDX_OK: every receiver took its share out of the sender's memory. One
+     *  that refused it at the last moment fails the request on its side. */
+    epdx_status_t status;
     /** "EmbeddingTransferError(bootstrap_room=..., remote_endpoint=...): ..."
      *  or "" */
     char reason[EPDX_REASON_MAX];
@@ -57,16 +60,18 @@ typedef struct epdx_outcome {
 
 /** Counters since the sender was opened, and gauges of now. */
 typedef struct epdx_sender_stats {
-    uint64_t rooms_sent;    /**< chunks taken */
-    uint64_t rooms_done;    /**< delivered to every receiver */
+    uint64_t rooms_sent; /**< chunks taken */
+    uint64_t rooms_done; /**< delivered to every receiver */
     uint64_t rooms_failed;
     uint64_t bytes_offered; /**< of completed offers */
     uint64_t asks;          /**< accepted, repeats included */
     uint64_t asks_late;     /**< for rooms that had ended */
     uint64_t frames_dropped;
-    uint64_t rooms_evicted; /**< asks forgotten to keep the table bounded */
-    size_t rooms_open;      /**< gauge: rooms with a chunk or an ask */
-    size_t peers;           /**< gauge: prefill ranks known */
+    uint64_t handshakes_refused; /**< control connections: without CURVE, or
+                                      of a key that is not allowed */
+    uint64_t rooms_evicted;   /**< asks forgotten to keep the table bounded */
+    size_t rooms_open;        /**< gauge: rooms with a chunk or an ask */
+    size_t peers;             /**< gauge: prefill ranks known */
     size_t ring_bytes;        /**< gauge */
     size_t ring_leased_bytes; /**< gauge */
     char transport[64];       /**< what UCX chose; "" before any offer */
@@ -88,8 +93,8 @@ typedef struct epdx_sender_stats {
  *          EPDX_ERR_IO         a socket or the transport could not be opened.
  *          On error *sender_p is unchanged.
  */
-EPDX_API EPDX_MUST_CHECK epdx_status_t epdx_sender_open(
-    const epdx_sender_params_t *params, epdx_sender_t **sender_p);
+EPDX_API EPDX_MUST_CHECK epdx_status_t
+epdx_sender_open(const epdx_sender_params_t *params, epdx_sender_t **sender_p);
 
 /**
  * Lease a range of the ring for an item of rows rows.
@@ -106,8 +111,9 @@ EPDX_API EPDX_MUST_CHECK epdx_status_t epdx_sender_open(
  *                              memory.
  *          On error *chunk_p is unchanged.
  */
-EPDX_API EPDX_MUST_CHECK epdx_status_t epdx_sender_lease(
-    epdx_sender_t *sender, uint64_t rows, epdx_chunk_t *chunk_p);
+EPDX_API EPDX_MUST_CHECK epdx_status_t epdx_sender_lease(epdx_sender_t *sender,
+                                                         uint64_t rows,
+                                                         epdx_chunk_t *chunk_p);
 
 /**
  * Give a leased chunk back unsent.
@@ -136,9 +142,8 @@ EPDX_API void epdx_sender_return(epdx_sender_t *sender,
  *          EPDX_ERR_FULL       EPDX_MAX_ROOMS rooms are open: poll outcomes.
  *          On error the chunk is still the caller's.
  */
-EPDX_API EPDX_MUST_CHECK epdx_status_t
-epdx_sender_send(epdx_sender_t *sender, uint64_t room,
-                 const epdx_chunk_t *chunk);
+EPDX_API EPDX_MUST_CHECK epdx_status_t epdx_sender_send(
+    epdx_sender_t *sender, uint64_t room, const epdx_chunk_t *chunk);
 
 /**
  * Say that a room's rows will not come: whoever asks for them is told why.
@@ -150,8 +155,9 @@ epdx_sender_send(epdx_sender_t *sender, uint64_t room,
  * Errors:  EPDX_ERR_DUPLICATE  the room has a chunk or has failed already;
  *          EPDX_ERR_FULL       EPDX_MAX_ROOMS rooms are open: poll outcomes.
  */
-EPDX_API EPDX_MUST_CHECK epdx_status_t epdx_sender_fail(
-    epdx_sender_t *sender, uint64_t room, const char *reason);
+EPDX_API EPDX_MUST_CHECK epdx_status_t epdx_sender_fail(epdx_sender_t *sender,
+                                                        uint64_t room,
+                                                        const char *reason);
 
 /**
  * Take the outcomes of rooms that ended. With EPDX_PROGRESS_CALLER it also

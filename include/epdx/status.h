@@ -36,7 +36,7 @@ extern "C" {
     X(EPDX_ERR_IO, -61, "system or transport failure")
 
 typedef enum epdx_status {
-#define EPDX_STATUS_ENUM(name, value, text) name = value,
+#define EPDX_STATUS_ENUM(name, value, text) name = (value),
     EPDX_STATUS_LIST(EPDX_STATUS_ENUM)
 #undef EPDX_STATUS_ENUM
 } epdx_status_t;

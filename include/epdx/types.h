@@ -57,7 +57,8 @@ typedef struct epdx_rows {
 typedef struct epdx_item {
     uint64_t room;
     uint64_t span; /**< rows of the whole item */
-    /** The encode node's bootstrap server, "host:port" or "[v6]:port"; NULL
+    /** The encode node's bootstrap server, "host:port" or "[v6]:port", with
+     *  "https://" before it where it speaks TLS (see EPDX_CA_FILE); NULL
      *  for an item that no encode node serves: it is skipped. */
     const char *encode;
     /** Already received by an earlier chunk of the same prefill: skipped. */

@@ -154,7 +154,7 @@ epdx_status_t epdx_admission_drain(epdx_admission_t *admission,
     if (admission->pending_count == 0 && !admission->strict) {
         return EPDX_OK; /* alike on all ranks, so all skip the vote */
     }
-    admission->stats.drains_pending++;
+    admission->stats.drains_pending += admission->pending_count > 0;
     status = vote(admission);
     if (status != EPDX_OK) {
         return status;

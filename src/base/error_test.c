@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "epdx/log.h"
 #include "epdx/types.h"
 
 static void words_are_empty_before_any_failure(void **state)
@@ -67,6 +68,29 @@ static void threads_do_not_share_words(void **state)
     assert_string_equal(epdx_last_error(), "mine");
 }
 
+static void keep_line(void *context, epdx_log_level_t level, const char *line)
+{
+    char *kept = context;
+
+    assert_int_equal(level, EPDX_LOG_ERROR);
+    assert_true(strlen(line) < 256);
+    memcpy(kept, line, strlen(line) + 1);
+}
+
+static void a_failure_that_cannot_be_is_logged(void **state)
+{
+    char line[256] = "";
+
+    (void)state;
+    epdx_log_set_sink(keep_line, line);
+    epi_expect(EPDX_OK, "table add");
+    assert_string_equal(line, "");
+    epi_expect(epi_fail(EPDX_ERR_FULL, "table of 4"), "table add");
+    assert_string_equal(line, "defect: table add: no room now; try again later "
+                              "(table of 4)");
+    epdx_log_set_sink(NULL, NULL);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -75,6 +99,7 @@ int main(void)
         cmocka_unit_test(words_may_quote_the_last_words),
         cmocka_unit_test(words_are_cut_to_their_room),
         cmocka_unit_test(threads_do_not_share_words),
+        cmocka_unit_test(a_failure_that_cannot_be_is_logged),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -78,6 +78,20 @@ static const epi_option_info_t options_table[] = {
          "this node's address, as peers reach it"),
     TEXT(TOKEN, "", bootstrap_token,
          "bearer token for registering encode ranks; empty: none"),
+    TEXT("EPDX_CURVE_KEY_FILE", "", curve_key_file,
+         "this process's CURVE key pair, from epdx_keygen; empty: the control "
+         "plane is neither encrypted nor closed to strangers"),
+    TEXT("EPDX_CURVE_ALLOWED_FILE", "", curve_allowed_file,
+         "public keys that may connect, one a line, read again when it "
+         "changes; empty: any key may"),
+    TEXT("EPDX_CA_FILE", "", ca_file,
+         "certificates, in PEM, that https bootstrap servers are checked "
+         "against; empty: the system's"),
+    TEXT("EPDX_TLS_CERT_FILE", "", tls_cert_file,
+         "the bootstrap server's certificate chain, in PEM; with it the server "
+         "speaks https; empty: http"),
+    TEXT("EPDX_TLS_KEY_FILE", "", tls_key_file,
+         "the private key of that certificate, in PEM"),
 };
 
 #define OPTION_COUNT (sizeof(options_table) / sizeof(options_table[0]))

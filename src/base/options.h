@@ -12,6 +12,8 @@
 #include "epdx/status.h"
 #include "epdx/types.h"
 
+#define EPI_OPTION_PATH 512
+
 typedef struct epi_options {
     uint64_t embedding_shard;      /* EPDX_EMBEDDING_SHARD       1, 0 or 1 */
     uint64_t recv_pool_bytes;      /* EPDX_RECV_POOL_MB          4096 */
@@ -37,6 +39,12 @@ typedef struct epi_options {
     char log_file[256];       /* EPDX_LOG_FILE              "": stderr */
     char host[EPDX_ADDRESS_MAX + 1]; /* EPDX_HOST                127.0.0.1 */
     char bootstrap_token[256];       /* EPDX_BOOTSTRAP_TOKEN       "": none */
+    /* Files, "": none. */
+    char curve_key_file[EPI_OPTION_PATH];     /* EPDX_CURVE_KEY_FILE */
+    char curve_allowed_file[EPI_OPTION_PATH]; /* EPDX_CURVE_ALLOWED_FILE */
+    char ca_file[EPI_OPTION_PATH];            /* EPDX_CA_FILE */
+    char tls_cert_file[EPI_OPTION_PATH];      /* EPDX_TLS_CERT_FILE */
+    char tls_key_file[EPI_OPTION_PATH];       /* EPDX_TLS_KEY_FILE */
 } epi_options_t;
 
 /** How a setting is written and kept. */

@@ -54,6 +54,11 @@ static void defaults_are_those_of_the_page(void **state)
     assert_string_equal(options.log_file, "");
     assert_string_equal(options.host, "127.0.0.1");
     assert_string_equal(options.bootstrap_token, "");
+    assert_string_equal(options.curve_key_file, "");
+    assert_string_equal(options.curve_allowed_file, "");
+    assert_string_equal(options.ca_file, "");
+    assert_string_equal(options.tls_cert_file, "");
+    assert_string_equal(options.tls_key_file, "");
 }
 
 static void the_environment_wins_over_defaults(void **state)
@@ -70,7 +75,17 @@ static void the_environment_wins_over_defaults(void **state)
     set("EPDX_LOG_LEVEL", "debug");
     set("EPDX_HOST", "::1");
     set("EPDX_BOOTSTRAP_TOKEN", "a secret");
+    set("EPDX_CURVE_KEY_FILE", "/k/own");
+    set("EPDX_CURVE_ALLOWED_FILE", "/k/allowed");
+    set("EPDX_CA_FILE", "/t/ca.pem");
+    set("EPDX_TLS_CERT_FILE", "/t/cert.pem");
+    set("EPDX_TLS_KEY_FILE", "/t/key.pem");
     assert_int_equal(epi_options_load(&options), EPDX_OK);
+    assert_string_equal(options.curve_key_file, "/k/own");
+    assert_string_equal(options.curve_allowed_file, "/k/allowed");
+    assert_string_equal(options.ca_file, "/t/ca.pem");
+    assert_string_equal(options.tls_cert_file, "/t/cert.pem");
+    assert_string_equal(options.tls_key_file, "/t/key.pem");
     assert_int_equal(options.embedding_shard, 0);
     assert_int_equal(options.recv_pool_bytes, 64 * MIB);
     assert_int_equal(options.ask_interval_ns, EPI_S / 4);
@@ -152,7 +167,7 @@ static void err_invalid_long_text_without_its_value(void **state)
 static void the_table_is_whole(void **state)
 {
     (void)state;
-    assert_int_equal(epi_option_count(), 18);
+    assert_int_equal(epi_option_count(), 23);
     assert_null(epi_option_info(epi_option_count()));
     for (size_t i = 0; i < epi_option_count(); i++) {
         const epi_option_info_t *info = epi_option_info(i);

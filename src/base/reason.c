@@ -8,6 +8,17 @@
 
 #define FORM "EmbeddingTransferError("
 
+const char *epi_reason_why(const char *text)
+{
+    const char *end;
+
+    if (strncmp(text, FORM, strlen(FORM)) != 0) {
+        return text;
+    }
+    end = strstr(text, "): ");
+    return end == NULL ? text : end + strlen("): ");
+}
+
 void epi_reason_format(char *out, size_t size, uint64_t room,
                        const char *remote_endpoint, const char *why)
 {

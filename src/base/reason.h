@@ -10,4 +10,8 @@
 void epi_reason_format(char *out, size_t size, uint64_t room,
                        const char *remote_endpoint, const char *why);
 
+/** The why of a text in that form, within text; all of another text. What a
+ * peer sends has the form with us as its remote endpoint. */
+const char *epi_reason_why(const char *text);
+
 #endif

@@ -38,12 +38,25 @@ static void test_a_long_reason_is_cut_and_closed(void **state)
     assert_string_equal(text, "EmbeddingTransf");
 }
 
+static void test_the_why_of_a_reason(void **state)
+{
+    char text[128];
+
+    (void)state;
+    epi_reason_format(text, sizeof(text), 3, "h:9", "no (x): y");
+    assert_string_equal(epi_reason_why(text), "no (x): y");
+    assert_string_equal(epi_reason_why("no (x): y"), "no (x): y");
+    assert_string_equal(epi_reason_why("EmbeddingTransferError(cut"),
+                        "EmbeddingTransferError(cut");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_the_form_is_that_of_existing_deployments),
         cmocka_unit_test(test_a_reason_that_has_the_form_is_not_wrapped_again),
         cmocka_unit_test(test_a_long_reason_is_cut_and_closed),
+        cmocka_unit_test(test_the_why_of_a_reason),
     };
 
     return cmocka_run_group_tests_name("base/reason", tests, NULL, NULL);

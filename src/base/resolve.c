@@ -1,7 +1,9 @@
 /* resolve.c: host names to numeric addresses, through the system's resolver. */
 #include "base/resolve.h"
 
+#include <arpa/inet.h>
 #include <netdb.h>
+#include <netinet/in.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/types.h>
@@ -61,4 +63,22 @@ epdx_status_t epi_resolve(const char *host, char *out, size_t size)
     }
     (void)epi_text_copy(out, size, numeric);
     return EPDX_OK;
+}
+
+static bool v4_loopback(uint32_t network_order)
+{
+    return ntohl(network_order) >> 24 == 127;
+}
+
+bool epi_host_loopback(const char *host)
+{
+    struct in6_addr v6;
+    struct in_addr v4;
+
+    if (inet_pton(AF_INET, host, &v4) == 1) {
+        return v4_loopback(v4.s_addr);
+    }
+    return inet_pton(AF_INET6, host, &v6) == 1 &&
+           (IN6_IS_ADDR_LOOPBACK(&v6) ||
+            (IN6_IS_ADDR_V4MAPPED(&v6) && v4_loopback(v6.s6_addr32[3])));
 }

@@ -2,6 +2,7 @@
 #ifndef EPI_BASE_RESOLVE_H
 #define EPI_BASE_RESOLVE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "epdx/status.h"
@@ -11,5 +12,8 @@
  *  does not resolve; EPDX_ERR_TOO_LARGE: size. With words. */
 EPDX_MUST_CHECK epdx_status_t epi_resolve(const char *host, char *out,
                                           size_t size);
+
+/** Whether a numeric host is this machine's own, which nobody else reaches. */
+bool epi_host_loopback(const char *host);
 
 #endif

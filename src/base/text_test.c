@@ -26,6 +26,17 @@ static void copies_say_when_they_cut(void **state)
     assert_false(epi_text_copy(out, 0, ""));
 }
 
+static void formatted_texts_are_cut_and_closed(void **state)
+{
+    char out[6] = "xxxxx";
+
+    (void)state;
+    epi_text_format(out, sizeof(out), "%d-%s", 7, "ab");
+    assert_string_equal(out, "7-ab");
+    epi_text_format(out, sizeof(out), "%d-%s", 7, "abcdefg");
+    assert_string_equal(out, "7-abc");
+}
+
 static void numbers_are_read_up_to_max(void **state)
 {
     uint64_t value = 7;
@@ -272,6 +283,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(copies_say_when_they_cut),
+        cmocka_unit_test(formatted_texts_are_cut_and_closed),
         cmocka_unit_test(numbers_are_read_up_to_max),
         cmocka_unit_test(other_numbers_are_refused),
         cmocka_unit_test(seconds_are_read_exactly),

@@ -54,9 +54,9 @@ static bool same_token(const char *given, const char *token)
     volatile unsigned char difference = given_length != length;
 
     for (size_t i = 0; i < length; i++) {
-        char c = i < given_length ? given[i] : '\0';
+        unsigned char c = i < given_length ? (unsigned char)given[i] : 0;
 
-        difference = difference | (unsigned char)(c ^ token[i]);
+        difference |= c ^ (unsigned char)token[i];
     }
     return difference == 0;
 }

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/file.h"
 #include "base/log.h"
 #include "base/options.h"
 #include "bootstrap/http_server.h"
@@ -14,7 +15,10 @@
 struct epdx_bootstrap {
     epi_registry_t *registry;
     epi_http_server_t *server;
+    epi_file_text_t cert, key; /* empty without TLS */
 };
+
+#define PEM_BYTES_MAX ((size_t)1 << 20)
 
 /* A caller compiled against an older header gives a shorter struct. */
 static epdx_status_t copy_params(const epdx_bootstrap_params_t *params,
@@ -44,7 +48,35 @@ static void log_open(const char *address, bool open)
     }
 }
 
+static epdx_status_t load_tls(const char *cert_file, const char *key_file,
+                              epdx_bootstrap_t *bootstrap)
+{
+    epdx_status_t status;
+
+    if (cert_file[0] == '\0' && key_file[0] == '\0') {
+        return EPDX_OK;
+    }
+    if (cert_file[0] == '\0' || key_file[0] == '\0') {
+        return epi_fail(EPDX_ERR_INVALID,
+                        "bootstrap: EPDX_TLS_CERT_FILE and EPDX_TLS_KEY_FILE "
+                        "go together, and only one is set");
+    }
+    status = epi_file_read("EPDX_TLS_CERT_FILE", cert_file, EPI_FILE_TRUSTED,
+                           PEM_BYTES_MAX, &bootstrap->cert);
+    if (status == EPDX_OK) {
+        status = epi_file_read("EPDX_TLS_KEY_FILE", key_file, EPI_FILE_SECRET,
+                               PEM_BYTES_MAX, &bootstrap->key);
+    }
+    return status;
+}
+
+static const char *or_default(const char *given, const char *preset)
+{
+    return given != NULL ? given : preset;
+}
+
 static epdx_status_t open_server(const epi_http_server_params_t *params,
+                                 const char *cert_file, const char *key_file,
                                  epdx_bootstrap_t **bootstrap_p)
 {
     epi_http_server_params_t with_registry = *params;
@@ -56,7 +88,12 @@ static epdx_status_t open_server(const epi_http_server_params_t *params,
     }
     status = epi_registry_open(&bootstrap->registry);
     if (status == EPDX_OK) {
+        status = load_tls(cert_file, key_file, bootstrap);
+    }
+    if (status == EPDX_OK) {
         with_registry.registry = bootstrap->registry;
+        with_registry.tls_cert = bootstrap->cert.text;
+        with_registry.tls_key = bootstrap->key.text;
         status = epi_http_server_open(&with_registry, &bootstrap->server);
     }
     if (status != EPDX_OK) {
@@ -87,8 +124,10 @@ epdx_status_t epdx_bootstrap_open(const epdx_bootstrap_params_t *params,
     }
     server.host = address.host;
     server.port = address.port;
-    server.token = given.token != NULL ? given.token : options.bootstrap_token;
-    status = open_server(&server, bootstrap_p);
+    server.token = or_default(given.token, options.bootstrap_token);
+    status = open_server(
+        &server, or_default(given.tls_cert_file, options.tls_cert_file),
+        or_default(given.tls_key_file, options.tls_key_file), bootstrap_p);
     if (status == EPDX_OK) {
         log_open(epdx_bootstrap_address(*bootstrap_p),
                  epi_listen_is_open(address.host, server.token));
@@ -101,11 +140,20 @@ const char *epdx_bootstrap_address(const epdx_bootstrap_t *bootstrap)
     return epi_http_server_address(bootstrap->server);
 }
 
+void epdx_bootstrap_stats(const epdx_bootstrap_t *bootstrap,
+                          epdx_bootstrap_stats_t *stats_p)
+{
+    *stats_p = (epdx_bootstrap_stats_t){
+        .writes_refused = epi_http_server_refused(bootstrap->server)};
+}
+
 void epdx_bootstrap_close(epdx_bootstrap_t *bootstrap)
 {
     if (bootstrap != NULL) {
         epi_http_server_close(bootstrap->server);
         epi_registry_close(bootstrap->registry);
+        epi_file_wipe(&bootstrap->key);
+        epi_file_wipe(&bootstrap->cert);
         free(bootstrap);
     }
 }

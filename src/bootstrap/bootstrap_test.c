@@ -11,6 +11,7 @@
 #include <cmocka.h>
 
 #include "bootstrap/raw_client.h"
+#include "epdx/log.h"
 
 #define WORLD      "GET /route?engine_rank=-1&target_dp_group=-1"
 #define RANK(r, g) "GET /route?engine_rank=" #r "&target_dp_group=" #g
@@ -287,6 +288,65 @@ static void with_the_token_is_200(void **state)
     raw_expect(&answer, 200, "OK");
 }
 
+#define KEY "Kn<}F>FWqS4)(bLrwzc4]s/R}1ACx$(BoHTO6yqo"
+
+static void curve_key_goes_from_rank_to_asker(void **state)
+{
+    (void)state;
+    put("{\"role\":\"Prefill\",\"world_size\":1,\"dp_size\":1,"
+        "\"rank_ip\":\"10.1.2.3\",\"rank_port\":41000,\"engine_rank\":0,"
+        "\"instance_id\":\"a\",\"curve_public_key\":\"" KEY "\"}",
+        200, "OK");
+    expect(RANK(0, 0), 200,
+           "{\"rank_ip\":\"10.1.2.3\",\"rank_port\":41000,"
+           "\"instance_id\":\"a\",\"curve_public_key\":\"" KEY "\"}");
+    /* It restarts without keys: the old one must not be given out. */
+    put(ENTRY(1, 1, 41000, 0, "b"), 200, "OK");
+    expect(RANK(0, 0), 200,
+           "{\"rank_ip\":\"10.1.2.3\",\"rank_port\":41000,"
+           "\"instance_id\":\"b\"}");
+}
+
+static int lines_of_refusals;
+
+static void count_line(void *context, epdx_log_level_t level, const char *text)
+{
+    (void)context;
+    if (level == EPDX_LOG_WARN && strstr(text, "writes were refused")) {
+        __atomic_fetch_add(&lines_of_refusals, 1, __ATOMIC_RELAXED);
+    }
+}
+
+static uint64_t writes_refused(void)
+{
+    epdx_bootstrap_stats_t stats;
+
+    epdx_bootstrap_stats(server, &stats);
+    return stats.writes_refused;
+}
+
+static void refused_writes_are_counted_and_told_once(void **state)
+{
+    (void)state;
+    lines_of_refusals = 0;
+    epdx_log_set_sink(count_line, NULL);
+    assert_int_equal(writes_refused(), 0);
+    for (int i = 0; i < 5; i++) {
+        raw_request(address, "PUT /route", "", ENTRY(1, 1, 1, 0, "a"), &answer);
+        assert_int_equal(answer.code, 401);
+        raw_request(address, "DELETE /route?engine_rank=0",
+                    "Authorization: Bearer wrong\r\n", NULL, &answer);
+        assert_int_equal(answer.code, 401);
+    }
+    assert_int_equal(writes_refused(), 10);
+    raw_request(address, "PUT /route", "Authorization: Bearer se-cret\r\n",
+                ENTRY(1, 1, 1, 0, "a"), &answer);
+    assert_int_equal(answer.code, 200);
+    assert_int_equal(writes_refused(), 10);
+    assert_int_equal(__atomic_load_n(&lines_of_refusals, __ATOMIC_RELAXED), 1);
+    epdx_log_set_sink(NULL, NULL);
+}
+
 static void body_over_4096_is_413(void **state)
 {
     static char body[4098];
@@ -358,7 +418,9 @@ int main(void)
         TEST(restarted_rank_replaces_its_entry, open_server),
         TEST(deleted_rank_is_gone, open_server),
         TEST(other_methods_are_405, open_server),
+        TEST(curve_key_goes_from_rank_to_asker, open_server),
         TEST(without_the_token_is_401, open_guarded),
+        TEST(refused_writes_are_counted_and_told_once, open_guarded),
         TEST(with_the_token_is_200, open_guarded),
         TEST(body_over_4096_is_413, open_server),
         TEST(announced_huge_body_is_413, open_server),

@@ -8,19 +8,24 @@
  */
 #include "bootstrap/http_server.h"
 
+#include <inttypes.h>
 #include <microhttpd.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/error.h"
 #include "base/log.h"
+#include "base/seldom.h"
 #include "bootstrap/answer.h"
 #include "bootstrap/listener.h"
 
 #define MEMORY_OF_A_CONNECTION ((size_t)16384)
+/* GnuTLS's default without the versions that are no longer safe. */
+#define TLS_PRIORITIES "NORMAL:-VERS-ALL:+VERS-TLS1.3:+VERS-TLS1.2"
 /* A body over its bound is read up to here, so that the client is there to
  * read why; a longer one loses its connection. */
 #define DISCARD_MAX ((size_t)65536)
@@ -29,7 +34,11 @@ struct epi_http_server {
     struct MHD_Daemon *daemon;
     epi_registry_t *registry;
     char token[EPI_HTTP_SERVER_TOKEN_MAX + 1];
-    char address[EPDX_ADDRESS_MAX + 1];
+    char address[EPDX_ADDRESS_MAX + sizeof("https://")];
+    _Atomic uint64_t refused;
+    epi_seldom_t refused_lines;
+    pthread_t opener;
+    char opening[256]; /* libmicrohttpd's last words to the opener */
 };
 
 /* A request's body as it comes in; at most one a connection. */
@@ -94,6 +103,19 @@ static enum MHD_Result queue(struct MHD_Connection *connection,
     return result;
 }
 
+/* Strangers come often, and must not fill the log. */
+static void count_refusal(epi_http_server_t *server)
+{
+    uint64_t refused = 1 + atomic_fetch_add_explicit(&server->refused, 1,
+                                                     memory_order_relaxed);
+
+    if (epi_seldom(&server->refused_lines, epi_now_ns())) {
+        epi_log_warn("bootstrap: %" PRIu64 " writes were refused so far: their "
+                     "bearer token is missing or wrong (EPDX_BOOTSTRAP_TOKEN)",
+                     refused);
+    }
+}
+
 static enum MHD_Result respond(epi_http_server_t *server,
                                struct MHD_Connection *connection,
                                epi_request_t *request)
@@ -105,6 +127,9 @@ static enum MHD_Result respond(epi_http_server_t *server,
     (void)MHD_get_connection_values_n(connection, MHD_GET_ARGUMENT_KIND,
                                       on_query_field, &request->query);
     epi_answer(server->registry, server->token, request, &answer);
+    if (answer.code == MHD_HTTP_UNAUTHORIZED) {
+        count_refusal(server);
+    }
     return queue(connection, &answer);
 }
 
@@ -180,19 +205,32 @@ __attribute__((format(printf, 2, 0))) static void on_log(void *self,
                                                          const char *format,
                                                          va_list arguments)
 {
+    epi_http_server_t *server = self;
     char line[512];
     int length = vsnprintf(line, sizeof(line), format, arguments);
 
-    (void)self;
-    if (length > 0) {
-        line[strcspn(line, "\r\n")] = '\0';
-        epi_log_debug("bootstrap: libmicrohttpd: %s", line);
+    if (length <= 0) {
+        return;
+    }
+    line[strcspn(line, "\r\n")] = '\0';
+    epi_log_debug("bootstrap: libmicrohttpd: %s", line);
+    if (pthread_equal(pthread_self(), server->opener) != 0) {
+        (void)epi_text_copy(server->opening, sizeof(server->opening), line);
     }
 }
 
 /* Signals are the program's: its own threads take them, not this one. */
-static struct MHD_Daemon *start(epi_http_server_t *server, int fd)
+static struct MHD_Daemon *start(epi_http_server_t *server,
+                                const epi_http_server_params_t *params, int fd)
 {
+    struct MHD_OptionItem tls[] = {
+        {MHD_OPTION_HTTPS_MEM_CERT, 0, (void *)(uintptr_t)params->tls_cert},
+        {MHD_OPTION_HTTPS_MEM_KEY, 0, (void *)(uintptr_t)params->tls_key},
+        {MHD_OPTION_HTTPS_PRIORITIES, 0, (void *)(uintptr_t)TLS_PRIORITIES},
+        {MHD_OPTION_END, 0, NULL},
+    };
+    struct MHD_OptionItem none[] = {{MHD_OPTION_END, 0, NULL}};
+    bool secure = params->tls_cert != NULL;
     struct MHD_Daemon *daemon;
     sigset_t all;
     sigset_t before;
@@ -200,13 +238,15 @@ static struct MHD_Daemon *start(epi_http_server_t *server, int fd)
     (void)sigfillset(&all);
     (void)pthread_sigmask(SIG_SETMASK, &all, &before);
     daemon = MHD_start_daemon(
-        MHD_USE_EPOLL_INTERNAL_THREAD | MHD_USE_ITC | MHD_USE_ERROR_LOG, 0,
-        NULL, NULL, on_request, server, MHD_OPTION_EXTERNAL_LOGGER, on_log,
-        NULL, MHD_OPTION_LISTEN_SOCKET, fd, MHD_OPTION_NOTIFY_COMPLETED,
-        on_completed, NULL, MHD_OPTION_CONNECTION_LIMIT,
-        (unsigned)EPI_HTTP_SERVER_CONNECTION_MAX, MHD_OPTION_CONNECTION_TIMEOUT,
-        (unsigned)EPI_HTTP_SERVER_IDLE_S, MHD_OPTION_CONNECTION_MEMORY_LIMIT,
-        MEMORY_OF_A_CONNECTION, MHD_OPTION_END);
+        MHD_USE_EPOLL_INTERNAL_THREAD | MHD_USE_ITC | MHD_USE_ERROR_LOG |
+            (secure ? MHD_USE_TLS : 0U),
+        0, NULL, NULL, on_request, server, MHD_OPTION_EXTERNAL_LOGGER, on_log,
+        server, MHD_OPTION_LISTEN_SOCKET, fd, MHD_OPTION_ARRAY,
+        secure ? tls : none, MHD_OPTION_NOTIFY_COMPLETED, on_completed, NULL,
+        MHD_OPTION_CONNECTION_LIMIT, (unsigned)EPI_HTTP_SERVER_CONNECTION_MAX,
+        MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)EPI_HTTP_SERVER_IDLE_S,
+        MHD_OPTION_CONNECTION_MEMORY_LIMIT, MEMORY_OF_A_CONNECTION,
+        MHD_OPTION_END);
     (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
     return daemon;
 }
@@ -226,6 +266,12 @@ epdx_status_t epi_http_server_open(const epi_http_server_params_t *params,
                         "without space",
                         EPI_HTTP_SERVER_TOKEN_MAX);
     }
+    if (params->tls_cert != NULL &&
+        MHD_is_feature_supported(MHD_FEATURE_TLS) != MHD_YES) {
+        return epi_fail(EPDX_ERR_UNSUPPORTED,
+                        "EPDX_TLS_CERT_FILE is set, and this libmicrohttpd was "
+                        "built without TLS");
+    }
     server = calloc(1, sizeof(*server));
     if (server == NULL) {
         return epi_fail(EPDX_ERR_NO_MEMORY, "no memory for a bootstrap server");
@@ -237,17 +283,25 @@ epdx_status_t epi_http_server_open(const epi_http_server_params_t *params,
     }
     server->registry = params->registry;
     (void)epi_text_copy(server->token, sizeof(server->token), params->token);
-    (void)epi_text_copy(server->address, sizeof(server->address),
-                        listener.address);
-    server->daemon = start(server, listener.fd);
+    epi_text_format(server->address, sizeof(server->address), "%s%s",
+                    params->tls_cert != NULL ? "https://" : "",
+                    listener.address);
+    server->opener = pthread_self();
+    server->daemon = start(server, params, listener.fd);
     if (server->daemon == NULL) {
         /* Some failures of libmicrohttpd close the socket and some do not;
          * closing it twice could close another thread's. */
+        status = epi_fail(
+            EPDX_ERR_IO, "libmicrohttpd does not start on %s: %s%s",
+            server->address,
+            server->opening[0] != '\0'
+                ? server->opening
+                : "no memory, descriptors or threads left",
+            params->tls_cert != NULL
+                ? " Is EPDX_TLS_KEY_FILE the key of EPDX_TLS_CERT_FILE?"
+                : "");
         free(server);
-        return epi_fail(EPDX_ERR_IO,
-                        "libmicrohttpd does not start on %s: no memory, "
-                        "descriptors or threads left",
-                        listener.address);
+        return status;
     }
     *server_p = server;
     return EPDX_OK;
@@ -256,6 +310,12 @@ epdx_status_t epi_http_server_open(const epi_http_server_params_t *params,
 const char *epi_http_server_address(const epi_http_server_t *server)
 {
     return server->address;
+}
+
+uint64_t epi_http_server_refused(const epi_http_server_t *server)
+{
+    return atomic_load_explicit((_Atomic uint64_t *)&server->refused,
+                                memory_order_relaxed);
 }
 
 void epi_http_server_close(epi_http_server_t *server)

@@ -1,8 +1,6 @@
 /* listen_address.c: "host:port" as given to a numeric address. */
 #include "bootstrap/listen_address.h"
 
-#include <arpa/inet.h>
-#include <netinet/in.h>
 #include <string.h>
 
 #include "base/error.h"
@@ -39,25 +37,7 @@ epdx_status_t epi_listen_address(const char *listen, const char *default_host,
     return EPDX_OK;
 }
 
-static bool v4_loopback(uint32_t network_order)
-{
-    return ntohl(network_order) >> 24 == 127;
-}
-
-static bool is_loopback(const char *host)
-{
-    struct in6_addr v6;
-    struct in_addr v4;
-
-    if (inet_pton(AF_INET, host, &v4) == 1) {
-        return v4_loopback(v4.s_addr);
-    }
-    return inet_pton(AF_INET6, host, &v6) == 1 &&
-           (IN6_IS_ADDR_LOOPBACK(&v6) ||
-            (IN6_IS_ADDR_V4MAPPED(&v6) && v4_loopback(v6.s6_addr32[3])));
-}
-
 bool epi_listen_is_open(const char *host, const char *token)
 {
-    return token[0] == '\0' && !is_loopback(host);
+    return token[0] == '\0' && !epi_host_loopback(host);
 }

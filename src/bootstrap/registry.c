@@ -101,6 +101,8 @@ epdx_status_t epi_registry_put(epi_registry_t *registry,
     slot->in = true;
     slot->rank.address = entry->address;
     memcpy(slot->rank.instance, entry->instance, sizeof(slot->rank.instance));
+    memcpy(slot->rank.curve_key, entry->curve_key,
+           sizeof(slot->rank.curve_key));
     return EPDX_OK;
 }
 

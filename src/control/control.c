@@ -4,6 +4,7 @@
  *     PUSH a peer ----> its PULL       sends, without waiting
  *       '- monitor --> epoll set       its connection's ups and downs
  *     PULL <---- all peers' PUSH       what they send
+ *       '- access --> epoll set        who may, and who was refused
  *
  * The monitors' descriptors stand in one epoll set, so that waiting and
  * looking cost the same however many peers there are: two descriptors to wait
@@ -20,8 +21,10 @@
 
 #include <zmq.h>
 
+#include "base/clock.h"
 #include "base/error.h"
 #include "base/text.h"
+#include "control/access.h"
 #include "control/control_monitor.h"
 #include "control/control_socket.h"
 
@@ -29,6 +32,8 @@
 #define MESSAGE_BURST 64
 #define READY_MAX     16
 #define NO_PEER       UINT32_MAX
+/** In the epoll set, beside the peers' numbers. */
+#define ACCESS (UINT32_MAX - 1)
 
 typedef struct peer {
     void *push; /* NULL: a free slot */
@@ -41,6 +46,7 @@ typedef struct peer {
 
 struct epi_control {
     void *context;
+    epi_access_t access;
     void *pull;
     int pull_fd;
     int epoll_fd;
@@ -56,10 +62,34 @@ struct epi_control {
     peer_t *peers;
 };
 
+static epdx_status_t epoll_watch(const epi_control_t *control, int fd,
+                                 uint32_t index)
+{
+    struct epoll_event wanted = {.events = EPOLLIN, .data.u32 = index};
+
+    if (epoll_ctl(control->epoll_fd, EPOLL_CTL_ADD, fd, &wanted) != 0) {
+        return epi_fail(EPDX_ERR_IO, "cannot wait for a control socket: %s",
+                        strerror(errno));
+    }
+    return EPDX_OK;
+}
+
+static epdx_status_t access_wait(const epi_control_t *control)
+{
+    epdx_status_t status =
+        epoll_watch(control, control->access.door.fd, ACCESS);
+
+    if (status == EPDX_OK && control->access.zap_fd >= 0) {
+        status = epoll_watch(control, control->access.zap_fd, ACCESS);
+    }
+    return status;
+}
+
 static epdx_status_t pull_open(epi_control_t *control, const char *host)
 {
     char endpoint[EPI_SOCKET_ENDPOINT_MAX];
     size_t size = sizeof(control->pull_fd);
+    epdx_status_t status;
 
     if (!epi_socket_endpoint(host, 0, endpoint, sizeof(endpoint))) {
         return epi_fail(EPDX_ERR_INVALID, "control host \"%s\" is too long",
@@ -70,6 +100,14 @@ static epdx_status_t pull_open(epi_control_t *control, const char *host)
         !epi_socket_set_up(control->pull, host, control->heartbeat_ns)) {
         return epi_socket_failed("cannot open the control socket for", host);
     }
+    status =
+        epi_access_guard(&control->access, control->context, control->pull);
+    if (status == EPDX_OK) {
+        status = access_wait(control);
+    }
+    if (status != EPDX_OK) {
+        return status;
+    }
     if (zmq_bind(control->pull, endpoint) != 0) {
         return epi_socket_failed("cannot bind a control socket to", host);
     }
@@ -77,27 +115,6 @@ static epdx_status_t pull_open(epi_control_t *control, const char *host)
         zmq_getsockopt(control->pull, ZMQ_FD, &control->pull_fd, &size) != 0) {
         return epi_socket_failed("cannot read the control socket's port on",
                                  host);
-    }
-    return EPDX_OK;
-}
-
-/** Three sockets a peer (PUSH, and the two ends of its monitor), one PULL. */
-static epdx_status_t context_open(epi_control_t *control)
-{
-    int limit;
-    size_t wanted = 3 * control->peer_max + 8;
-
-    control->context = zmq_ctx_new();
-    if (control->context == NULL) {
-        return epi_fail(EPDX_ERR_NO_MEMORY, "no memory for a ZeroMQ context");
-    }
-    limit = zmq_ctx_get(control->context, ZMQ_SOCKET_LIMIT);
-    if (limit > 0 && wanted > (size_t)limit) {
-        wanted = (size_t)limit;
-    }
-    if (zmq_ctx_set(control->context, ZMQ_IO_THREADS, 1) != 0 ||
-        zmq_ctx_set(control->context, ZMQ_MAX_SOCKETS, (int)wanted) != 0) {
-        return epi_socket_failed("cannot set up", "a ZeroMQ context");
     }
     return EPDX_OK;
 }
@@ -111,17 +128,22 @@ static void peers_init(epi_control_t *control)
     control->first_free = 0;
 }
 
-static epdx_status_t parts_open(epi_control_t *control, const char *host)
+static epdx_status_t parts_open(epi_control_t *control,
+                                const epi_control_params_t *params)
 {
-    epdx_status_t status;
+    epdx_status_t status = epi_access_open(&control->access, params->key_file,
+                                           params->allowed_file);
 
+    if (status != EPDX_OK) {
+        return status;
+    }
     control->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
     if (control->epoll_fd < 0) {
         return epi_fail(EPDX_ERR_IO, "cannot open an epoll set: %s",
                         strerror(errno));
     }
-    status = context_open(control);
-    return status != EPDX_OK ? status : pull_open(control, host);
+    status = epi_socket_context(control->peer_max, &control->context);
+    return status != EPDX_OK ? status : pull_open(control, params->host);
 }
 
 epdx_status_t epi_control_open(const epi_control_params_t *params,
@@ -130,7 +152,7 @@ epdx_status_t epi_control_open(const epi_control_params_t *params,
     epi_control_t *control;
     epdx_status_t status;
 
-    if (params->peer_max == 0 || params->peer_max >= NO_PEER ||
+    if (params->peer_max == 0 || params->peer_max >= ACCESS ||
         params->host == NULL || epi_address_wildcard(params->host) ||
         !epi_socket_host_numeric(params->host)) {
         return epi_fail(EPDX_ERR_INVALID,
@@ -153,11 +175,12 @@ epdx_status_t epi_control_open(const epi_control_params_t *params,
                         params->peer_max);
     }
     peers_init(control);
-    status = parts_open(control, params->host);
+    status = parts_open(control, params);
     if (status != EPDX_OK) {
         epi_control_close(control);
         return status;
     }
+    epi_access_tell(&control->access, params->host);
     *control_p = control;
     return EPDX_OK;
 }
@@ -165,6 +188,11 @@ epdx_status_t epi_control_open(const epi_control_params_t *params,
 uint16_t epi_control_port(const epi_control_t *control)
 {
     return control->port;
+}
+
+const char *epi_control_key(const epi_control_t *control)
+{
+    return control->access.pair.public_key;
 }
 
 void epi_control_close(epi_control_t *control)
@@ -177,6 +205,7 @@ void epi_control_close(epi_control_t *control)
             epi_control_disconnect(control, (uint32_t)i);
         }
     }
+    epi_access_close(&control->access);
     if (control->pull != NULL) {
         (void)zmq_close(control->pull);
     }
@@ -194,17 +223,15 @@ void epi_control_close(epi_control_t *control)
 static epdx_status_t watch(epi_control_t *control, uint32_t index)
 {
     peer_t *peer = &control->peers[index];
-    struct epoll_event wanted = {.events = EPOLLIN, .data.u32 = index};
-    epdx_status_t status = epi_monitor_open(control->context, peer->push,
-                                            control->serial++, &peer->monitor);
+    epdx_status_t status =
+        epi_monitor_open(control->context, peer->push, EPI_MONITOR_ALL,
+                         control->serial++, &peer->monitor);
 
     if (status != EPDX_OK) {
         return status;
     }
-    if (epoll_ctl(control->epoll_fd, EPOLL_CTL_ADD, peer->monitor.fd,
-                  &wanted) != 0) {
-        status = epi_fail(EPDX_ERR_IO, "cannot wait for a control peer: %s",
-                          strerror(errno));
+    status = epoll_watch(control, peer->monitor.fd, index);
+    if (status != EPDX_OK) {
         epi_monitor_close(&peer->monitor, peer->push);
     }
     return status;
@@ -225,7 +252,7 @@ static void unwatch(epi_control_t *control, uint32_t index)
 
 /** The monitor stands before the connection begins, so that it misses none. */
 static epdx_status_t peer_connect(epi_control_t *control, uint32_t index,
-                                  const char *host)
+                                  const char *host, const char *server_key)
 {
     peer_t *peer = &control->peers[index];
     epdx_status_t status;
@@ -240,7 +267,10 @@ static epdx_status_t peer_connect(epi_control_t *control, uint32_t index,
             epi_socket_failed("cannot set up a socket for", peer->endpoint);
         goto err_close_push;
     }
-    status = watch(control, index);
+    status = epi_access_join(&control->access, peer->push, server_key);
+    if (status == EPDX_OK) {
+        status = watch(control, index);
+    }
     if (status != EPDX_OK) {
         goto err_close_push;
     }
@@ -260,6 +290,13 @@ err_close_push:
 
 epdx_status_t epi_control_connect(epi_control_t *control, const char *host,
                                   uint16_t port, uint32_t *peer_p)
+{
+    return epi_control_connect_key(control, host, port, "", peer_p);
+}
+
+epdx_status_t epi_control_connect_key(epi_control_t *control, const char *host,
+                                      uint16_t port, const char *server_key,
+                                      uint32_t *peer_p)
 {
     uint32_t index = control->first_free;
     epdx_status_t status;
@@ -282,7 +319,7 @@ epdx_status_t epi_control_connect(epi_control_t *control, const char *host,
         return epi_fail(EPDX_ERR_INVALID, "control host \"%.64s\" is too long",
                         host);
     }
-    status = peer_connect(control, index, host);
+    status = peer_connect(control, index, host, server_key);
     if (status != EPDX_OK) {
         return status;
     }
@@ -319,67 +356,31 @@ epdx_status_t epi_control_send(epi_control_t *control, uint32_t peer,
                                const epi_message_t *message)
 {
     peer_t *to = peer_find(control, peer);
-    bool lost = false;
 
     if (to == NULL || message->count == 0) {
         return epi_fail(EPDX_ERR_INVALID, "no control peer %u, or no frames",
                         (unsigned)peer);
     }
     if (to->ended) {
+        /* Else libzmq keeps a note of each connection that ended so. */
+        (void)zmq_disconnect(to->push, to->endpoint);
         to->ended = zmq_connect(to->push, to->endpoint) != 0;
     }
-    for (size_t i = 0; i < message->count; i++) {
-        int more = i + 1 < message->count ? ZMQ_SNDMORE : 0;
-
-        if (zmq_send(to->push, message->bytes + message->start[i],
-                     message->length[i], ZMQ_DONTWAIT | more) >= 0) {
-            continue;
-        }
-        lost = true;
-        if (i == 0) {
-            break;
-        }
-        /* A connection that ends between two frames makes libzmq swallow the
-         * rest of the message, which it must be given to be done with it. */
-    }
-    if (lost) {
+    if (!epi_socket_send(to->push, message)) {
         return epi_fail(EPDX_ERR_FULL, "control queue to %s is full",
                         to->endpoint);
     }
     return EPDX_OK;
 }
 
-/** Read one whole message. *fits_p tells whether message_p holds all of it. */
-static bool message_take(void *pull, epi_message_t *message_p, bool *fits_p)
-{
-    zmq_msg_t part;
-    bool more = true;
-
-    epi_message_clear(message_p);
-    *fits_p = true;
-    while (more) {
-        (void)zmq_msg_init(&part);
-        if (zmq_msg_recv(&part, pull, ZMQ_DONTWAIT) < 0) {
-            /* All frames of a message come together, so this is the first. */
-            (void)zmq_msg_close(&part);
-            return false;
-        }
-        if (*fits_p && !epi_message_add(message_p, zmq_msg_data(&part),
-                                        zmq_msg_size(&part))) {
-            *fits_p = false;
-        }
-        more = zmq_msg_more(&part) != 0;
-        (void)zmq_msg_close(&part);
-    }
-    return true;
-}
-
 static bool next_message(epi_control_t *control, epi_control_event_t *event_p)
 {
     bool fits;
 
-    while (message_take(control->pull, &event_p->message, &fits)) {
-        if (fits) {
+    while (epi_socket_take(control->pull, &event_p->message, event_p->key,
+                           &fits)) {
+        if (fits &&
+            epi_access_holds(&control->access, event_p->key, epi_now_ns())) {
             event_p->kind = EPI_CONTROL_MESSAGE;
             event_p->peer = NO_PEER;
             return true;
@@ -404,13 +405,19 @@ static bool monitors_ready(epi_control_t *control)
 }
 
 /** What a monitor's event means to the peer's owner; false: nothing. */
-static bool peer_turned(peer_t *peer, epi_monitor_event_t what)
+static bool peer_turned(peer_t *peer, epi_monitor_event_t what,
+                        epi_control_event_kind_t *kind_p)
 {
     bool was_up = peer->up;
 
     peer->up = what == EPI_MONITOR_UP;
+    *kind_p = peer->up ? EPI_CONTROL_PEER_UP : EPI_CONTROL_PEER_DOWN;
     if (what == EPI_MONITOR_ENDED) {
         peer->ended = true;
+        if (!was_up) {
+            *kind_p = EPI_CONTROL_PEER_REFUSED;
+            return true;
+        }
     }
     return peer->up != was_up;
 }
@@ -423,6 +430,9 @@ static bool next_turn(epi_control_t *control, epi_control_event_t *event_p)
         peer_t *peer = peer_find(control, index);
         epi_monitor_event_t what = EPI_MONITOR_NONE;
 
+        if (index == ACCESS) {
+            epi_access_work(&control->access, epi_now_ns());
+        }
         if (peer != NULL) {
             what = epi_monitor_next(&peer->monitor);
         }
@@ -430,9 +440,7 @@ static bool next_turn(epi_control_t *control, epi_control_event_t *event_p)
             control->ready_at++;
             continue;
         }
-        if (peer_turned(peer, what)) {
-            event_p->kind =
-                peer->up ? EPI_CONTROL_PEER_UP : EPI_CONTROL_PEER_DOWN;
+        if (peer_turned(peer, what, &event_p->kind)) {
             event_p->peer = index;
             return true;
         }
@@ -456,6 +464,11 @@ bool epi_control_next(epi_control_t *control, epi_control_event_t *event_p)
 uint64_t epi_control_dropped(const epi_control_t *control)
 {
     return control->dropped;
+}
+
+uint64_t epi_control_refused(const epi_control_t *control)
+{
+    return control->access.refused;
 }
 
 size_t epi_control_wait_fds(epi_control_t *control, struct pollfd *fds,

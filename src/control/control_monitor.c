@@ -1,5 +1,5 @@
 /*
- * control_monitor.c: a PUSH socket's connection events. The I/O thread's.
+ * control_monitor.c: a socket's connection events. The I/O thread's.
  *
  * A connection that is tried again and again in vain gives no event here: only
  * a handshake that was completed, and what ends one.
@@ -15,9 +15,9 @@
 
 #include "base/error.h"
 
-#define WATCHED                                                                \
-    (ZMQ_EVENT_HANDSHAKE_SUCCEEDED | ZMQ_EVENT_DISCONNECTED |                  \
-     ZMQ_EVENT_HANDSHAKE_FAILED_PROTOCOL | ZMQ_EVENT_HANDSHAKE_FAILED_AUTH)
+#define FAILURES                                                               \
+    (ZMQ_EVENT_HANDSHAKE_FAILED_PROTOCOL | ZMQ_EVENT_HANDSHAKE_FAILED_AUTH)
+#define TURNS (ZMQ_EVENT_HANDSHAKE_SUCCEEDED | ZMQ_EVENT_DISCONNECTED)
 
 /** A reader that never looked is not told of what comes: look once. */
 static bool pair_look(void *pair)
@@ -37,9 +37,11 @@ static bool pair_connect(void *pair, const char *address)
            zmq_connect(pair, address) == 0 && pair_look(pair);
 }
 
-epdx_status_t epi_monitor_open(void *context, void *socket, uint64_t serial,
+epdx_status_t epi_monitor_open(void *context, void *socket,
+                               epi_monitor_scope_t scope, uint64_t serial,
                                epi_monitor_t *monitor_p)
 {
+    int wanted = scope == EPI_MONITOR_ALL ? FAILURES | TURNS : FAILURES;
     char address[64];
     size_t size = sizeof(int);
     void *pair;
@@ -47,7 +49,7 @@ epdx_status_t epi_monitor_open(void *context, void *socket, uint64_t serial,
 
     (void)snprintf(address, sizeof(address), "inproc://monitor-%" PRIu64,
                    serial);
-    if (zmq_socket_monitor(socket, address, WATCHED) != 0) {
+    if (zmq_socket_monitor(socket, address, wanted) != 0) {
         return epi_fail(EPDX_ERR_IO, "cannot watch a control socket: %s",
                         zmq_strerror(zmq_errno()));
     }

@@ -1,6 +1,6 @@
 /*
- * control_monitor.h: what ZeroMQ says about one PUSH socket's connection. Only
- * control.c uses it.
+ * control_monitor.h: what ZeroMQ says about one socket's connections. Only
+ * control.c and access.c use it.
  *
  * Facts of libzmq 4.3.4 that this relies on:
  * - A monitor is a PAIR socket of libzmq's own, which sends with waiting when
@@ -25,8 +25,14 @@ typedef enum epi_monitor_event {
     EPI_MONITOR_NONE,
     EPI_MONITOR_UP,
     EPI_MONITOR_DOWN,
-    EPI_MONITOR_ENDED, /* libzmq gave the connection up for good */
+    EPI_MONITOR_ENDED, /* the handshake failed: libzmq gave the connection up
+                          for good */
 } epi_monitor_event_t;
+
+typedef enum epi_monitor_scope {
+    EPI_MONITOR_ALL,
+    EPI_MONITOR_FAILURES, /* EPI_MONITOR_ENDED only */
+} epi_monitor_scope_t;
 
 typedef struct epi_monitor {
     void *pair;
@@ -35,6 +41,7 @@ typedef struct epi_monitor {
 
 /** Watch socket; serial makes the inner address unique in context. */
 EPDX_MUST_CHECK epdx_status_t epi_monitor_open(void *context, void *socket,
+                                               epi_monitor_scope_t scope,
                                                uint64_t serial,
                                                epi_monitor_t *monitor_p);
 

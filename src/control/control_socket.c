@@ -1,4 +1,4 @@
-/* control_socket.c: how every control socket is set up, and its addresses. */
+/* control_socket.c: see control_socket.h. */
 #include "control/control_socket.h"
 
 #include <arpa/inet.h>
@@ -14,6 +14,10 @@
 #include "wire/frame.h"
 
 #define QUEUE_MAX 4096
+/** PUSH and the two ends of its monitor; PULL, its monitor and REP, and some
+ *  that are closed and still send for LINGER_MS. */
+#define SOCKETS_A_PEER 3
+#define SOCKETS_BESIDE 64
 /** Frames up to this are dropped and counted; a longer one ends the peer's
  *  connection before it is read. */
 #define WIRE_FRAME_MAX  (4 * EPI_MESSAGE_MAX)
@@ -52,7 +56,7 @@ static bool set_heartbeat(void *socket, uint64_t heartbeat_ns)
 
 bool epi_socket_set_up(void *socket, const char *host, uint64_t heartbeat_ns)
 {
-    int64_t frame_max = WIRE_FRAME_MAX;
+    int64_t frame_max = (int64_t)WIRE_FRAME_MAX;
 
     return set_int(socket, ZMQ_LINGER, LINGER_MS) &&
            set_int(socket, ZMQ_SNDHWM, QUEUE_MAX) &&
@@ -114,4 +118,85 @@ bool epi_socket_port(void *pull, uint16_t *port_p)
     }
     *port_p = (uint16_t)port;
     return true;
+}
+
+epdx_status_t epi_socket_context(size_t peer_max, void **context_p)
+{
+    size_t wanted = SOCKETS_A_PEER * peer_max + SOCKETS_BESIDE;
+    void *context = zmq_ctx_new();
+    int limit;
+
+    if (context == NULL) {
+        return epi_fail(EPDX_ERR_NO_MEMORY, "no memory for a ZeroMQ context");
+    }
+    limit = zmq_ctx_get(context, ZMQ_SOCKET_LIMIT);
+    if (limit > 0 && wanted > (size_t)limit) {
+        wanted = (size_t)limit;
+    }
+    if (zmq_ctx_set(context, ZMQ_IO_THREADS, 1) != 0 ||
+        zmq_ctx_set(context, ZMQ_MAX_SOCKETS, (int)wanted) != 0) {
+        epdx_status_t status =
+            epi_socket_failed("cannot set up", "a ZeroMQ context");
+
+        (void)zmq_ctx_term(context);
+        return status;
+    }
+    *context_p = context;
+    return EPDX_OK;
+}
+
+static void take_user(zmq_msg_t *part, char user[EPI_SOCKET_USER_MAX])
+{
+    const char *text = zmq_msg_gets(part, "User-Id");
+
+    (void)epi_text_copy(user, EPI_SOCKET_USER_MAX, text != NULL ? text : "");
+}
+
+bool epi_socket_take(void *socket, epi_message_t *message_p,
+                     char user[EPI_SOCKET_USER_MAX], bool *fits_p)
+{
+    zmq_msg_t part;
+    bool more = true;
+
+    epi_message_clear(message_p);
+    *fits_p = true;
+    while (more) {
+        (void)zmq_msg_init(&part);
+        if (zmq_msg_recv(&part, socket, ZMQ_DONTWAIT) < 0) {
+            /* All frames of a message come together, so this is the first. */
+            (void)zmq_msg_close(&part);
+            return false;
+        }
+        if (*fits_p && !epi_message_add(message_p, zmq_msg_data(&part),
+                                        zmq_msg_size(&part))) {
+            *fits_p = false;
+        }
+        more = zmq_msg_more(&part) != 0;
+        if (user != NULL && !more) {
+            take_user(&part, user);
+        }
+        (void)zmq_msg_close(&part);
+    }
+    return true;
+}
+
+bool epi_socket_send(void *socket, const epi_message_t *message)
+{
+    bool lost = false;
+
+    for (size_t i = 0; i < message->count; i++) {
+        int more = i + 1 < message->count ? ZMQ_SNDMORE : 0;
+
+        if (zmq_send(socket, message->bytes + message->start[i],
+                     message->length[i], ZMQ_DONTWAIT | more) >= 0) {
+            continue;
+        }
+        lost = true;
+        if (i == 0) {
+            break;
+        }
+        /* A connection that ends between two frames makes libzmq swallow the
+         * rest of the message, which it must be given to be done with it. */
+    }
+    return !lost;
 }

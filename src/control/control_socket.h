@@ -1,6 +1,6 @@
 /*
- * control_socket.h: how every control socket is set up, and its addresses.
- * Only control.c uses it.
+ * control_socket.h: how every control socket is set up, its addresses, and
+ * whole messages in and out. Only control.c and access.c use it.
  */
 #ifndef EPI_CONTROL_CONTROL_SOCKET_H
 #define EPI_CONTROL_CONTROL_SOCKET_H
@@ -10,9 +10,13 @@
 #include <stdint.h>
 
 #include "epdx/types.h"
+#include "wire/frame.h"
 
 /** Room for "tcp://host:port". */
 #define EPI_SOCKET_ENDPOINT_MAX (EPDX_ADDRESS_MAX + 32)
+
+/** Room for a "User-Id", which is a key; more is cut. */
+#define EPI_SOCKET_USER_MAX 41
 
 /** EPDX_ERR_IO with ZeroMQ's words for what failed where. */
 EPDX_MUST_CHECK epdx_status_t epi_socket_failed(const char *what,
@@ -32,5 +36,19 @@ bool epi_socket_endpoint(const char *host, uint16_t port, char *out,
 
 /** The port that a bound socket took. */
 bool epi_socket_port(void *socket, uint16_t *port_p);
+
+/** A context for peer_max PUSH sockets with their monitors, a PULL socket, and
+ *  what guards that. EPDX_ERR_NO_MEMORY, _IO. */
+EPDX_MUST_CHECK epdx_status_t epi_socket_context(size_t peer_max,
+                                                 void **context_p);
+
+/** Take one whole message, without waiting; false when there is none. *fits_p
+ *  tells whether message_p holds all of it. user, when it is not NULL, is who
+ *  sent it, as the handshake found out; "" without. */
+bool epi_socket_take(void *socket, epi_message_t *message_p,
+                     char user[EPI_SOCKET_USER_MAX], bool *fits_p);
+
+/** Send a message, without waiting; false when it is lost. */
+bool epi_socket_send(void *socket, const epi_message_t *message);
 
 #endif

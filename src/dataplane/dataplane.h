@@ -55,6 +55,24 @@ typedef struct epi_dp_event {
     uint64_t payload_bytes;
 } epi_dp_event_t;
 
+/** What is offered, and how its end is told. */
+typedef struct epi_dp_send {
+    const void *header; /* copied */
+    size_t header_bytes;
+    epi_dp_region_t *region; /* where payload lies; NULL: not mapped */
+    const void *payload;
+    size_t payload_bytes; /* 0 is allowed */
+    uint64_t cookie;
+} epi_dp_send_t;
+
+/** Where an offer's payload goes, and how its end is told. */
+typedef struct epi_dp_target {
+    epi_dp_region_t *region;
+    void *at;     /* inside region */
+    size_t bytes; /* the offer's payload_bytes */
+    uint64_t cookie;
+} epi_dp_target_t;
+
 typedef struct epi_dp_ops {
     /** "host:port" (IPv6 in brackets) that peers connect to: the session id. */
     const char *(*address)(epi_dataplane_t *dp);
@@ -73,22 +91,18 @@ typedef struct epi_dp_ops {
      *  way gives its EPI_DP_SENT (with an error) later, and only then may its
      *  payload be reused. NULL is allowed. */
     void (*disconnect)(epi_dataplane_t *dp, epi_dp_peer_t *peer);
-    /** Offer payload (may be 0 bytes), which must stay unchanged until
-     *  EPI_DP_SENT with this cookie, which comes exactly once after EPDX_OK.
-     *  region may be NULL for memory that was not mapped. header is copied.
-     *  EPDX_ERR_INVALID (header too long), _NO_MEMORY, _UNREACHABLE, _IO. */
+    /** Offer a payload, which must stay unchanged until EPI_DP_SENT with its
+     *  cookie, which comes exactly once after EPDX_OK. EPDX_ERR_INVALID (header
+     *  too long, payload outside region), _NO_MEMORY, _UNREACHABLE, _IO. */
     epdx_status_t (*offer)(epi_dataplane_t *dp, epi_dp_peer_t *peer,
-                           const void *header, size_t header_bytes,
-                           epi_dp_region_t *region, const void *payload,
-                           size_t payload_bytes, uint64_t cookie);
-    /** Pull an offer's whole payload (bytes must equal its payload_bytes) to
-     *  target inside region; both may be NULL for 0 bytes. Takes offer, also on
-     *  error. EPI_DP_PULLED with this cookie comes exactly once after EPDX_OK.
-     *  EPDX_ERR_INVALID, _UNREACHABLE, _NO_MEMORY, _IO: then nothing will be
-     *  written. */
+                           const epi_dp_send_t *send);
+    /** Pull an offer's whole payload. Takes offer, also on error.
+     *  EPI_DP_PULLED with the target's cookie comes exactly once after EPDX_OK.
+     *  EPDX_ERR_INVALID (target outside its region or of another size; for 0
+     *  bytes region and at may be NULL), _UNREACHABLE, _NO_MEMORY, _IO: then
+     *  nothing will be written. */
     epdx_status_t (*pull)(epi_dataplane_t *dp, epi_dp_offer_t *offer,
-                          epi_dp_region_t *region, void *target, size_t bytes,
-                          uint64_t cookie);
+                          const epi_dp_target_t *target);
     /** Give an offer back unpulled. Takes offer. */
     void (*refuse)(epi_dataplane_t *dp, epi_dp_offer_t *offer);
     /** Force an incoming connection shut: its pulls end in EPI_DP_PULLED with
@@ -105,7 +119,7 @@ typedef struct epi_dp_ops {
     int (*event_fd)(epi_dataplane_t *dp);
     /** EPDX_OK: sleep on event_fd; EPDX_IN_PROGRESS: progress again first. */
     epdx_status_t (*arm)(epi_dataplane_t *dp);
-    /** What the transfers use, e.g. "tcp/lo"; "" while nothing is known. */
+    /** What the transfers use, e.g. "tcp/lo"; "" until a payload was moved. */
     void (*transport)(epi_dataplane_t *dp, char *out, size_t size);
     /** Shuts everything; every offer and pull under way ends first, waited for
      *  at most 2 s. Regions must be unmapped before. NULL is allowed. */

@@ -9,8 +9,7 @@
 
 typedef struct epi_loopback_hub epi_loopback_hub_t;
 
-EPDX_MUST_CHECK epdx_status_t
-epi_loopback_hub_open(epi_loopback_hub_t **hub_p);
+EPDX_MUST_CHECK epdx_status_t epi_loopback_hub_open(epi_loopback_hub_t **hub_p);
 
 /** A plane of the hub; its address is "loopback:N". */
 EPDX_MUST_CHECK epdx_status_t epi_dataplane_loopback(epi_loopback_hub_t *hub,

@@ -80,12 +80,9 @@ bool epi_lb_ready(const epi_lb_plane_t *plane, const epi_dp_offer_t *offer);
 
 /* Operations of epi_dp_ops_t. */
 epdx_status_t epi_lb_offer(epi_dataplane_t *dp, epi_dp_peer_t *peer,
-                           const void *header, size_t header_bytes,
-                           epi_dp_region_t *region, const void *payload,
-                           size_t payload_bytes, uint64_t cookie);
+                           const epi_dp_send_t *send);
 epdx_status_t epi_lb_pull(epi_dataplane_t *dp, epi_dp_offer_t *offer,
-                          epi_dp_region_t *region, void *target, size_t bytes,
-                          uint64_t cookie);
+                          const epi_dp_target_t *target);
 void epi_lb_refuse(epi_dataplane_t *dp, epi_dp_offer_t *offer);
 bool epi_lb_progress(epi_dataplane_t *dp);
 

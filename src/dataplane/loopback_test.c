@@ -73,9 +73,15 @@ static void expect_none(epi_dataplane_t *dp)
 
 static void offer(fixture_t *f, const char *text, uint64_t cookie)
 {
-    assert_int_equal(f->sender->ops->offer(f->sender, f->peer, "head", 4, NULL,
-                                           text, strlen(text), cookie),
-                     EPDX_OK);
+    assert_int_equal(
+        f->sender->ops->offer(f->sender, f->peer,
+                              &(epi_dp_send_t){.header = "head",
+                                               .header_bytes = 4,
+                                               .region = NULL,
+                                               .payload = text,
+                                               .payload_bytes = strlen(text),
+                                               .cookie = cookie}),
+        EPDX_OK);
 }
 
 static epi_dp_offer_t *expect_offer(fixture_t *f, uint64_t bytes)
@@ -92,8 +98,10 @@ static epi_dp_offer_t *expect_offer(fixture_t *f, uint64_t bytes)
 static epdx_status_t pull(fixture_t *f, epi_dp_offer_t *taken, void *target,
                           size_t bytes)
 {
-    return f->receiver->ops->pull(f->receiver, taken, f->region, target, bytes,
-                                  11);
+    return f->receiver->ops->pull(
+        f->receiver, taken,
+        &(epi_dp_target_t){
+            .region = f->region, .at = target, .bytes = bytes, .cookie = 11});
 }
 
 static void test_pull_copies_and_ends_both(void **state)
@@ -133,8 +141,12 @@ static void test_empty_offer_is_sent_at_once(void **state)
     offer(f, "", 3);
     (void)expect(f->sender, EPI_DP_SENT, EPDX_OK, 3);
     taken = expect_offer(f, 0);
-    assert_int_equal(
-        f->receiver->ops->pull(f->receiver, taken, NULL, NULL, 0, 12), EPDX_OK);
+    assert_int_equal(f->receiver->ops->pull(f->receiver, taken,
+                                            &(epi_dp_target_t){.region = NULL,
+                                                               .at = NULL,
+                                                               .bytes = 0,
+                                                               .cookie = 12}),
+                     EPDX_OK);
     (void)expect(f->receiver, EPI_DP_PULLED, EPDX_OK, 12);
     expect_none(f->sender);
 }
@@ -170,9 +182,15 @@ static void test_offer_header_invalid(void **state)
     fixture_t *f = *state;
     uint8_t header[EPI_DP_HEADER_MAX + 1] = {0};
 
-    assert_int_equal(f->sender->ops->offer(f->sender, f->peer, header,
-                                           sizeof(header), NULL, "x", 1, 0),
-                     EPDX_ERR_INVALID);
+    assert_int_equal(
+        f->sender->ops->offer(f->sender, f->peer,
+                              &(epi_dp_send_t){.header = header,
+                                               .header_bytes = sizeof(header),
+                                               .region = NULL,
+                                               .payload = "x",
+                                               .payload_bytes = 1,
+                                               .cookie = 0}),
+        EPDX_ERR_INVALID);
     expect_none(f->receiver);
 }
 
@@ -194,9 +212,14 @@ static void test_connect_to_nobody(void **state)
     assert_int_equal(
         f->sender->ops->connect(f->sender, "loopback:99", 5, &peer), EPDX_OK);
     (void)expect(f->sender, EPI_DP_PEER_DOWN, EPDX_ERR_UNREACHABLE, 5);
-    assert_int_equal(
-        f->sender->ops->offer(f->sender, peer, NULL, 0, NULL, "x", 1, 0),
-        EPDX_ERR_UNREACHABLE);
+    assert_int_equal(f->sender->ops->offer(f->sender, peer,
+                                           &(epi_dp_send_t){.header = NULL,
+                                                            .header_bytes = 0,
+                                                            .region = NULL,
+                                                            .payload = "x",
+                                                            .payload_bytes = 1,
+                                                            .cookie = 0}),
+                     EPDX_ERR_UNREACHABLE);
     f->sender->ops->disconnect(f->sender, peer);
     expect_none(f->sender);
 }

@@ -94,17 +94,14 @@ static epdx_status_t reserve_both(epi_dp_peer_t *peer)
 }
 
 epdx_status_t epi_lb_offer(epi_dataplane_t *dp, epi_dp_peer_t *peer,
-                           const void *header, size_t header_bytes,
-                           epi_dp_region_t *region, const void *payload,
-                           size_t payload_bytes, uint64_t cookie)
+                           const epi_dp_send_t *send)
 {
     epi_dp_offer_t *offer;
     epdx_status_t status;
 
-    (void)region;
-    if (header_bytes > EPI_DP_HEADER_MAX) {
+    if (send->header_bytes > EPI_DP_HEADER_MAX) {
         return epi_fail(EPDX_ERR_INVALID, "loopback: a header of %zu bytes",
-                        header_bytes);
+                        send->header_bytes);
     }
     if (peer->receiver == NULL) {
         return epi_fail(EPDX_ERR_UNREACHABLE, "loopback: the peer is down");
@@ -121,15 +118,15 @@ epdx_status_t epi_lb_offer(epi_dataplane_t *dp, epi_dp_peer_t *peer,
     offer->peer = peer;
     offer->receiver = peer->receiver;
     offer->link = peer->link;
-    offer->header_bytes = header_bytes;
-    if (header_bytes > 0) {
-        memcpy(offer->header, header, header_bytes);
+    offer->header_bytes = send->header_bytes;
+    if (send->header_bytes > 0) {
+        memcpy(offer->header, send->header, send->header_bytes);
     }
-    offer->payload = payload;
-    offer->payload_bytes = payload_bytes;
-    offer->send_cookie = cookie;
+    offer->payload = send->payload;
+    offer->payload_bytes = send->payload_bytes;
+    offer->send_cookie = send->cookie;
     append_offer(epi_lb_plane(dp)->hub, offer);
-    if (payload_bytes == 0) {
+    if (send->payload_bytes == 0) {
         tell_sent(offer, EPDX_OK);
     }
     epi_lb_push(offer->receiver, EPI_DP_OFFER, EPDX_OK, 0, offer);
@@ -144,9 +141,11 @@ void epi_lb_refuse(epi_dataplane_t *dp, epi_dp_offer_t *offer)
 }
 
 static epdx_status_t check_pull(const epi_dp_offer_t *offer,
-                                const epi_dp_region_t *region,
-                                const void *target, size_t bytes)
+                                const epi_dp_target_t *target)
 {
+    const epi_dp_region_t *region = target->region;
+    size_t bytes = target->bytes;
+
     if (bytes != offer->payload_bytes) {
         return epi_fail(EPDX_ERR_INVALID,
                         "loopback: a pull of %zu bytes of an offer of %zu",
@@ -154,7 +153,7 @@ static epdx_status_t check_pull(const epi_dp_offer_t *offer,
     }
     if (bytes > 0 &&
         (region == NULL ||
-         !epi_dp_inside(region->base, region->bytes, target, bytes))) {
+         !epi_dp_inside(region->base, region->bytes, target->at, bytes))) {
         return epi_fail(EPDX_ERR_INVALID,
                         "loopback: a pull of %zu bytes outside its region",
                         bytes);
@@ -166,11 +165,10 @@ static epdx_status_t check_pull(const epi_dp_offer_t *offer,
 }
 
 epdx_status_t epi_lb_pull(epi_dataplane_t *dp, epi_dp_offer_t *offer,
-                          epi_dp_region_t *region, void *target, size_t bytes,
-                          uint64_t cookie)
+                          const epi_dp_target_t *target)
 {
     epi_lb_plane_t *plane = epi_lb_plane(dp);
-    epdx_status_t status = check_pull(offer, region, target, bytes);
+    epdx_status_t status = check_pull(offer, target);
 
     if (status == EPDX_OK) {
         status = epi_dp_events_reserve(&plane->events);
@@ -180,8 +178,8 @@ epdx_status_t epi_lb_pull(epi_dataplane_t *dp, epi_dp_offer_t *offer,
         return status;
     }
     offer->pulling = true;
-    offer->target = target;
-    offer->pull_cookie = cookie;
+    offer->target = target->at;
+    offer->pull_cookie = target->cookie;
     unlink_offer(plane->hub, offer); /* pulls end in the order they began */
     append_offer(plane->hub, offer);
     return EPDX_OK;

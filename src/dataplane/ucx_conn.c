@@ -132,6 +132,7 @@ static epdx_status_t new_conn(epi_ucx_plane_t *plane, epi_ucx_conn_t **conn_p)
     }
     conn->plane = plane;
     conn->slot = slot;
+    conn->link = ++plane->link_count * EPI_UCX_CONN_MAX + slot;
     plane->conns[slot] = conn;
     *conn_p = conn;
     return EPDX_OK;
@@ -153,14 +154,21 @@ epi_ucx_conn_t *epi_ucx_conn_of_ep(const epi_ucx_plane_t *plane, ucp_ep_h ep)
     return plane->conns[slot];
 }
 
-/* A link's id tells its slot, and how many links there were before it. */
+/* An id tells its slot, and how many connections there were before it. */
+epi_ucx_conn_t *epi_ucx_conn_of_id(const epi_ucx_plane_t *plane, uint64_t id)
+{
+    uint64_t slot = id % EPI_UCX_CONN_MAX;
+    epi_ucx_conn_t *conn = slot < plane->conn_slots ? plane->conns[slot] : NULL;
+
+    return conn != NULL && conn->link == id ? conn : NULL;
+}
+
 epi_ucx_conn_t *epi_ucx_conn_of_link(const epi_ucx_plane_t *plane,
                                      uint64_t link)
 {
-    uint64_t slot = link % EPI_UCX_CONN_MAX;
-    epi_ucx_conn_t *conn = slot < plane->conn_slots ? plane->conns[slot] : NULL;
+    epi_ucx_conn_t *conn = epi_ucx_conn_of_id(plane, link);
 
-    return conn != NULL && conn->accepted && conn->link == link ? conn : NULL;
+    return conn != NULL && conn->accepted ? conn : NULL;
 }
 
 static void on_error(void *arg, ucp_ep_h ep, ucs_status_t status)
@@ -305,7 +313,6 @@ static void on_request(ucp_conn_request_h request, void *arg)
         return;
     }
     conn->accepted = true;
-    conn->link = ++plane->link_count * EPI_UCX_CONN_MAX + conn->slot;
     memcpy(conn->name, name, sizeof(name));
     status = open_ep(conn, &params);
     if (status != UCS_OK) {

@@ -73,7 +73,13 @@ static void test_connect_to_a_dead_port(void **state)
     epi_pair_wait(pair, &pair->s.down, 1); /* the pair's own peer */
     assert_int_equal(
         pair->ops->connect(pair->sender, address, UINT64_MAX, &peer), EPDX_OK);
-    status = pair->ops->offer(pair->sender, peer, "h", 1, NULL, "x", 1, 4);
+    status = pair->ops->offer(pair->sender, peer,
+                              &(epi_dp_send_t){.header = "h",
+                                               .header_bytes = 1,
+                                               .region = NULL,
+                                               .payload = "x",
+                                               .payload_bytes = 1,
+                                               .cookie = 4});
     assert_true(status == EPDX_OK || status == EPDX_ERR_UNREACHABLE);
     epi_pair_wait(pair, &pair->s.down, 2);
     assert_true(pair->s.down_cookie == UINT64_MAX);
@@ -81,9 +87,14 @@ static void test_connect_to_a_dead_port(void **state)
         epi_pair_wait(pair, &pair->s.sent, 1);
         assert_int_equal(pair->s.sent_ok, 0);
     }
-    assert_int_equal(
-        pair->ops->offer(pair->sender, peer, "h", 1, NULL, "x", 1, 5),
-        EPDX_ERR_UNREACHABLE);
+    assert_int_equal(pair->ops->offer(pair->sender, peer,
+                                      &(epi_dp_send_t){.header = "h",
+                                                       .header_bytes = 1,
+                                                       .region = NULL,
+                                                       .payload = "x",
+                                                       .payload_bytes = 1,
+                                                       .cookie = 5}),
+                     EPDX_ERR_UNREACHABLE);
     epi_pair_settle(pair);
     assert_int_equal(pair->s.down, 2); /* once a peer */
     pair->ops->disconnect(pair->sender, peer);
@@ -234,9 +245,14 @@ static void test_links_are_never_reused(void **state)
         assert_int_equal(
             pair->ops->connect(pair->sender, address, 100 + i, &peers[i]),
             EPDX_OK);
-        assert_int_equal(
-            pair->ops->offer(pair->sender, peers[i], "h", 1, NULL, "x", 1, i),
-            EPDX_OK);
+        assert_int_equal(pair->ops->offer(pair->sender, peers[i],
+                                          &(epi_dp_send_t){.header = "h",
+                                                           .header_bytes = 1,
+                                                           .region = NULL,
+                                                           .payload = "x",
+                                                           .payload_bytes = 1,
+                                                           .cookie = i}),
+                         EPDX_OK);
         epi_pair_wait(pair, &pair->r.offers, i + 1);
         if (i % 2 == 0) { /* half of them leave again */
             pair->ops->disconnect(pair->sender, peers[i]);

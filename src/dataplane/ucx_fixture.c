@@ -113,8 +113,13 @@ void epi_pair_settle(epi_pair_t *pair)
 void epi_pair_offer(epi_pair_t *pair, epi_dp_region_t *region,
                     const void *payload, size_t bytes, uint64_t cookie)
 {
-    assert_int_equal(pair->ops->offer(pair->sender, pair->peer, "head", 4,
-                                      region, payload, bytes, cookie),
+    assert_int_equal(pair->ops->offer(pair->sender, pair->peer,
+                                      &(epi_dp_send_t){.header = "head",
+                                                       .header_bytes = 4,
+                                                       .region = region,
+                                                       .payload = payload,
+                                                       .payload_bytes = bytes,
+                                                       .cookie = cookie}),
                      EPDX_OK);
 }
 
@@ -124,8 +129,12 @@ epdx_status_t epi_pair_pull(epi_pair_t *pair, size_t index,
 {
     const epi_dp_event_t *event = &pair->r.offer[index];
 
-    return pair->ops->pull(pair->receiver, event->offer, region, target,
-                           (size_t)event->payload_bytes, cookie);
+    return pair->ops->pull(
+        pair->receiver, event->offer,
+        &(epi_dp_target_t){.region = region,
+                           .at = target,
+                           .bytes = (size_t)event->payload_bytes,
+                           .cookie = cookie});
 }
 
 epi_dp_region_t *epi_test_map(epi_dataplane_t *dp, void *base, size_t bytes)

@@ -203,7 +203,10 @@ static void test_empty_rendezvous_is_a_header(void **state)
     assert_int_equal(raw->record.offers, 1);
     assert_int_equal(raw->record.offer[0].payload_bytes, 0);
     assert_int_equal(raw->dp->ops->pull(raw->dp, raw->record.offer[0].offer,
-                                        NULL, NULL, 0, 3),
+                                        &(epi_dp_target_t){.region = NULL,
+                                                           .at = NULL,
+                                                           .bytes = 0,
+                                                           .cookie = 3}),
                      EPDX_OK);
     pump(raw);
     assert_int_equal(raw->record.pulled_ok, 1);

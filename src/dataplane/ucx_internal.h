@@ -82,7 +82,7 @@ struct epi_dp_peer {
     bool accepted;
     bool failed;
     ucs_status_t cause;
-    uint64_t link;       /* of an accepted one; never 0 */
+    uint64_t link;       /* its id, never 0 and never reused */
     uint64_t cookie;     /* of a made one */
     uint64_t complaints; /* messages refused as not ours */
     char name[EPI_UCX_ADDRESS_MAX];
@@ -93,7 +93,7 @@ struct epi_dp_offer {
     epi_dp_offer_t *next_free;
     epi_ucx_plane_t *plane;
     void *descriptor; /* of a parked offer; NULL: header only */
-    uint64_t link;
+    uint64_t link;    /* the connection it goes or came by */
     uint64_t cookie;
     uint64_t payload_bytes;
     size_t header_bytes;
@@ -174,6 +174,9 @@ epi_ucx_conn_t *epi_ucx_conn_of_ep(const epi_ucx_plane_t *plane, ucp_ep_h ep);
 epi_ucx_conn_t *epi_ucx_conn_of_link(const epi_ucx_plane_t *plane,
                                      uint64_t link);
 
+/** The connection of an id, whether made or accepted, else NULL. */
+epi_ucx_conn_t *epi_ucx_conn_of_id(const epi_ucx_plane_t *plane, uint64_t id);
+
 /** Shut what failed since last time; true when there was something. */
 bool epi_ucx_attend(epi_ucx_plane_t *plane);
 
@@ -194,12 +197,9 @@ void epi_ucx_drop(epi_dataplane_t *dp, uint64_t link);
 EPDX_MUST_CHECK epdx_status_t epi_ucx_receive(epi_ucx_plane_t *plane);
 
 epdx_status_t epi_ucx_offer(epi_dataplane_t *dp, epi_dp_peer_t *peer,
-                            const void *header, size_t header_bytes,
-                            epi_dp_region_t *region, const void *payload,
-                            size_t payload_bytes, uint64_t cookie);
+                            const epi_dp_send_t *send);
 epdx_status_t epi_ucx_pull(epi_dataplane_t *dp, epi_dp_offer_t *offer,
-                           epi_dp_region_t *region, void *target, size_t bytes,
-                           uint64_t cookie);
+                           const epi_dp_target_t *target);
 void epi_ucx_refuse(epi_dataplane_t *dp, epi_dp_offer_t *offer);
 
 /** Release every parked offer that is still queued or held. */
@@ -210,6 +210,11 @@ void epi_ucx_pool_fini(epi_ucx_pool_t *pool);
 /* ucx_transport.c */
 
 void epi_ucx_transport(epi_dataplane_t *dp, char *out, size_t size);
+
+/** Take note of what a connection uses, once. For one that has just moved a
+ *  payload: UCX 1.13.1 prints the lanes of an endpoint that is still being
+ *  connected from beyond the end of its table of resources. */
+void epi_ucx_transport_note(epi_ucx_conn_t *conn);
 
 /** The transports of the lanes that carry data in the text of
  *  ucp_ep_print_info(), comma separated, without duplicates: "tcp/lo". */

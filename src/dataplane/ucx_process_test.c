@@ -64,8 +64,13 @@ static int child_send(char **args)
     }
     epi_test_fill(payload, bytes, (uint32_t)strtoul(args[3], NULL, 10));
     for (size_t i = 0; i < count; i++) {
-        if (dp->ops->offer(dp, peer, args[3], strlen(args[3]), NULL, payload,
-                           bytes, i) != EPDX_OK) {
+        if (dp->ops->offer(dp, peer,
+                           &(epi_dp_send_t){.header = args[3],
+                                            .header_bytes = strlen(args[3]),
+                                            .region = NULL,
+                                            .payload = payload,
+                                            .payload_bytes = bytes,
+                                            .cookie = i}) != EPDX_OK) {
             return 3;
         }
     }

@@ -70,10 +70,15 @@ static void test_header_comes_whole(void **state)
 
     for (size_t i = 0; i < 2; i++) { /* without a payload, then with one */
         epi_test_fill(header, sizeof(header), (uint32_t)i);
-        assert_int_equal(pair->ops->offer(pair->sender, pair->peer, header,
-                                          sizeof(header), NULL, "abc", 3 * i,
-                                          i),
-                         EPDX_OK);
+        assert_int_equal(
+            pair->ops->offer(pair->sender, pair->peer,
+                             &(epi_dp_send_t){.header = header,
+                                              .header_bytes = sizeof(header),
+                                              .region = NULL,
+                                              .payload = "abc",
+                                              .payload_bytes = 3 * i,
+                                              .cookie = i}),
+            EPDX_OK);
         memset(header, 0, sizeof(header)); /* it was copied */
         epi_pair_wait(pair, &pair->r.offers, i + 1);
         epi_test_fill(header, sizeof(header), (uint32_t)i);
@@ -174,11 +179,22 @@ static void test_offer_invalid(void **state)
     uint8_t bytes[256] = {0};
     epi_dp_region_t *region = epi_test_map(pair->sender, bytes, 100);
 
-    assert_int_equal(pair->ops->offer(pair->sender, pair->peer, bytes,
-                                      EPI_DP_HEADER_MAX + 1, NULL, bytes, 1, 0),
-                     EPDX_ERR_INVALID);
-    assert_int_equal(pair->ops->offer(pair->sender, pair->peer, bytes, 1,
-                                      region, bytes + 50, 51, 0),
+    assert_int_equal(
+        pair->ops->offer(pair->sender, pair->peer,
+                         &(epi_dp_send_t){.header = bytes,
+                                          .header_bytes = EPI_DP_HEADER_MAX + 1,
+                                          .region = NULL,
+                                          .payload = bytes,
+                                          .payload_bytes = 1,
+                                          .cookie = 0}),
+        EPDX_ERR_INVALID);
+    assert_int_equal(pair->ops->offer(pair->sender, pair->peer,
+                                      &(epi_dp_send_t){.header = bytes,
+                                                       .header_bytes = 1,
+                                                       .region = region,
+                                                       .payload = bytes + 50,
+                                                       .payload_bytes = 51,
+                                                       .cookie = 0}),
                      EPDX_ERR_INVALID);
     epi_pair_settle(pair);
     assert_int_equal(pair->r.offers, 0);
@@ -197,7 +213,10 @@ static void test_pull_invalid(void **state)
     }
     epi_pair_wait(pair, &pair->r.offers, 3);
     assert_int_equal(pair->ops->pull(pair->receiver, pair->r.offer[0].offer,
-                                     region, target, 9, 0),
+                                     &(epi_dp_target_t){.region = region,
+                                                        .at = target,
+                                                        .bytes = 9,
+                                                        .cookie = 0}),
                      EPDX_ERR_INVALID);
     assert_int_equal(epi_pair_pull(pair, 1, region, target + 23, 0),
                      EPDX_ERR_INVALID);

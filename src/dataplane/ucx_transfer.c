@@ -87,7 +87,11 @@ static void complete(epi_dp_offer_t *transfer, epi_dp_event_kind_t kind,
 {
     epi_dp_note_t note = {
         .kind = kind, .status = status, .cookie = transfer->cookie};
+    epi_ucx_conn_t *conn = epi_ucx_conn_of_id(transfer->plane, transfer->link);
 
+    if (status == EPDX_OK && transfer->payload_bytes > 0 && conn != NULL) {
+        epi_ucx_transport_note(conn);
+    }
     epi_dp_events_push(&transfer->plane->events, &note);
     give_transfer(transfer);
 }
@@ -230,20 +234,22 @@ static void describe(ucp_request_param_t *param, const epi_dp_region_t *region)
     }
 }
 
-static epdx_status_t check_offer(const epi_dp_peer_t *peer, size_t header_bytes,
-                                 const epi_dp_region_t *region,
-                                 const void *payload, size_t payload_bytes)
+static epdx_status_t check_offer(const epi_dp_peer_t *peer,
+                                 const epi_dp_send_t *send)
 {
-    if (header_bytes > EPI_DP_HEADER_MAX) {
+    const epi_dp_region_t *region = send->region;
+
+    if (send->header_bytes > EPI_DP_HEADER_MAX) {
         return epi_fail(EPDX_ERR_INVALID,
                         "data plane: a header of %zu bytes; at most %d fit",
-                        header_bytes, EPI_DP_HEADER_MAX);
+                        send->header_bytes, EPI_DP_HEADER_MAX);
     }
-    if (region != NULL && payload_bytes > 0 &&
-        !epi_dp_inside(region->base, region->bytes, payload, payload_bytes)) {
+    if (region != NULL && send->payload_bytes > 0 &&
+        !epi_dp_inside(region->base, region->bytes, send->payload,
+                       send->payload_bytes)) {
         return epi_fail(EPDX_ERR_INVALID,
                         "data plane: an offer of %zu bytes outside its region",
-                        payload_bytes);
+                        send->payload_bytes);
     }
     if (peer->ep == NULL || peer->failed) {
         return epi_fail(EPDX_ERR_UNREACHABLE, "data plane: %s is down: %s",
@@ -291,14 +297,11 @@ static epdx_status_t send_offer(epi_dp_peer_t *peer, epi_dp_offer_t *transfer,
 }
 
 epdx_status_t epi_ucx_offer(epi_dataplane_t *dp, epi_dp_peer_t *peer,
-                            const void *header, size_t header_bytes,
-                            epi_dp_region_t *region, const void *payload,
-                            size_t payload_bytes, uint64_t cookie)
+                            const epi_dp_send_t *send)
 {
     epi_ucx_plane_t *plane = epi_ucx_plane(dp);
     epi_dp_offer_t *transfer;
-    epdx_status_t status =
-        check_offer(peer, header_bytes, region, payload, payload_bytes);
+    epdx_status_t status = check_offer(peer, send);
 
     if (status == EPDX_OK) {
         status = epi_dp_events_reserve(&plane->events);
@@ -311,13 +314,14 @@ epdx_status_t epi_ucx_offer(epi_dataplane_t *dp, epi_dp_peer_t *peer,
         epi_dp_events_unreserve(&plane->events);
         return epi_fail(EPDX_ERR_NO_MEMORY, "data plane: no memory to offer");
     }
-    transfer->cookie = cookie;
-    transfer->payload_bytes = payload_bytes;
-    transfer->header_bytes = header_bytes;
-    if (header_bytes > 0) {
-        memcpy(transfer->header, header, header_bytes);
+    transfer->cookie = send->cookie;
+    transfer->link = peer->link;
+    transfer->payload_bytes = send->payload_bytes;
+    transfer->header_bytes = send->header_bytes;
+    if (send->header_bytes > 0) {
+        memcpy(transfer->header, send->header, send->header_bytes);
     }
-    status = send_offer(peer, transfer, region, payload);
+    status = send_offer(peer, transfer, send->region, send->payload);
     if (status != EPDX_OK) {
         give_transfer(transfer);
         epi_dp_events_unreserve(&plane->events);
@@ -337,9 +341,11 @@ void epi_ucx_refuse(epi_dataplane_t *dp, epi_dp_offer_t *offer)
 }
 
 static epdx_status_t check_pull(const epi_dp_offer_t *offer,
-                                const epi_dp_region_t *region,
-                                const void *target, size_t bytes)
+                                const epi_dp_target_t *target)
 {
+    const epi_dp_region_t *region = target->region;
+    size_t bytes = target->bytes;
+
     if (bytes != offer->payload_bytes) {
         return epi_fail(EPDX_ERR_INVALID,
                         "data plane: a pull of %zu bytes of an offer of %zu",
@@ -347,7 +353,7 @@ static epdx_status_t check_pull(const epi_dp_offer_t *offer,
     }
     if (bytes > 0 &&
         (region == NULL ||
-         !epi_dp_inside(region->base, region->bytes, target, bytes))) {
+         !epi_dp_inside(region->base, region->bytes, target->at, bytes))) {
         return epi_fail(EPDX_ERR_INVALID,
                         "data plane: a pull of %zu bytes outside its region",
                         bytes);
@@ -398,11 +404,10 @@ static epdx_status_t receive_offer(epi_dp_offer_t *offer,
 }
 
 epdx_status_t epi_ucx_pull(epi_dataplane_t *dp, epi_dp_offer_t *offer,
-                           epi_dp_region_t *region, void *target, size_t bytes,
-                           uint64_t cookie)
+                           const epi_dp_target_t *target)
 {
     epi_ucx_plane_t *plane = epi_ucx_plane(dp);
-    epdx_status_t status = check_pull(offer, region, target, bytes);
+    epdx_status_t status = check_pull(offer, target);
 
     if (status == EPDX_OK) {
         status = epi_dp_events_reserve(&plane->events);
@@ -412,12 +417,12 @@ epdx_status_t epi_ucx_pull(epi_dataplane_t *dp, epi_dp_offer_t *offer,
         return status;
     }
     plane->parked--;
-    offer->cookie = cookie;
-    if (bytes == 0) {
+    offer->cookie = target->cookie;
+    if (target->bytes == 0) {
         complete(offer, EPI_DP_PULLED, EPDX_OK);
         return EPDX_OK;
     }
-    status = receive_offer(offer, region, target);
+    status = receive_offer(offer, target->region, target->at);
     if (status != EPDX_OK) {
         epi_dp_events_unreserve(&plane->events);
         give_transfer(offer);

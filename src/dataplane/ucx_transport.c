@@ -95,18 +95,16 @@ static void describe(ucp_ep_h ep, char *out, size_t size)
     free(text);
 }
 
+void epi_ucx_transport_note(epi_ucx_conn_t *conn)
+{
+    epi_ucx_plane_t *plane = conn->plane;
+
+    if (plane->transport[0] == '\0' && conn->ep != NULL && !conn->failed) {
+        describe(conn->ep, plane->transport, sizeof(plane->transport));
+    }
+}
+
 void epi_ucx_transport(epi_dataplane_t *dp, char *out, size_t size)
 {
-    epi_ucx_plane_t *plane = epi_ucx_plane(dp);
-
-    /* An endpoint that is not connected yet has no such lanes. */
-    for (uint32_t i = 0; i < plane->conn_slots && plane->transport[0] == '\0';
-         i++) {
-        const epi_ucx_conn_t *conn = plane->conns[i];
-
-        if (conn != NULL && conn->ep != NULL && !conn->failed) {
-            describe(conn->ep, plane->transport, sizeof(plane->transport));
-        }
-    }
-    (void)epi_text_copy(out, size, plane->transport);
+    (void)epi_text_copy(out, size, epi_ucx_plane(dp)->transport);
 }

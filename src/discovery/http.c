@@ -22,14 +22,17 @@
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/file.h"
 #include "base/log.h"
 #include "discovery/http_exchange.h"
 
 #define EXCHANGE_LIMIT 4096
+#define CA_BYTES_MAX   ((size_t)4 << 20)
 
 struct epi_http {
     CURLM *multi;
     struct curl_slist *json_headers;
+    char *ca_file; /* NULL: the system's */
     epi_exchange_t *exchanges;
     size_t exchange_max;
     epi_exchange_t *free;
@@ -173,6 +176,34 @@ epdx_status_t epi_http_open(size_t exchange_max, epi_http_t **http_p)
     return EPDX_OK;
 }
 
+epdx_status_t epi_http_trust(epi_http_t *http, const char *ca_file)
+{
+    epi_file_text_t text;
+    epdx_status_t status;
+
+    if (ca_file[0] == '\0') {
+        return EPDX_OK;
+    }
+    status = epi_file_read("EPDX_CA_FILE", ca_file, EPI_FILE_TRUSTED,
+                           CA_BYTES_MAX, &text);
+    if (status != EPDX_OK) {
+        return status;
+    }
+    if (strstr(text.text, "-----BEGIN ") == NULL) {
+        status = epi_fail(EPDX_ERR_INVALID,
+                          "EPDX_CA_FILE: '%.300s' has no certificate in PEM",
+                          ca_file);
+    }
+    epi_file_wipe(&text);
+    if (status != EPDX_OK) {
+        return status;
+    }
+    http->ca_file = strdup(ca_file);
+    return http->ca_file != NULL
+               ? EPDX_OK
+               : epi_fail(EPDX_ERR_NO_MEMORY, "no memory for http exchanges");
+}
+
 static void put_back(epi_http_t *http, epi_exchange_t *exchange)
 {
     exchange->state = EPI_EXCHANGE_FREE;
@@ -205,7 +236,8 @@ epdx_status_t epi_http_start(epi_http_t *http,
         return epi_fail(EPDX_ERR_FULL, "%zu http exchanges are under way",
                         http->exchange_max);
     }
-    status = epi_exchange_prepare(exchange, request, http->json_headers);
+    status = epi_exchange_prepare(exchange, request, http->json_headers,
+                                  http->ca_file);
     if (status != EPDX_OK) {
         return status;
     }
@@ -381,6 +413,7 @@ void epi_http_close(epi_http_t *http)
         (void)curl_multi_cleanup(http->multi);
     }
     curl_slist_free_all(http->json_headers);
+    free(http->ca_file);
     free(http->polled);
     free(http->watched);
     free(http->exchanges);

@@ -44,6 +44,12 @@ typedef struct epi_http_reply {
 EPDX_MUST_CHECK epdx_status_t epi_http_open(size_t exchange_max,
                                             epi_http_t **http_p);
 
+/** Check https servers against the certificates of this file (PEM) alone; ""
+ *  leaves the system's. Before the first exchange. EPDX_ERR_INVALID with words:
+ *  it cannot be read; _NO_MEMORY. */
+EPDX_MUST_CHECK epdx_status_t epi_http_trust(epi_http_t *http,
+                                             const char *ca_file);
+
 /** Begin an exchange. EPDX_ERR_FULL (exchange_max under way or not taken yet),
  *  _INVALID (method, url, token, or a body over 16 KiB), _NO_MEMORY, _IO.
  *  Exactly one reply comes after EPDX_OK. */

@@ -21,8 +21,12 @@ static bool method_known(const char *method)
 
 static bool url_allowed(const char *url)
 {
-    size_t length = url == NULL ? 0 : strlen(url);
+    size_t length;
 
+    if (url == NULL) {
+        return false;
+    }
+    length = strlen(url);
     return length < EPI_HTTP_URL_MAX && epi_text_printable(url, length) &&
            (strncmp(url, "http://", 7) == 0 ||
             strncmp(url, "https://", 8) == 0);
@@ -120,6 +124,23 @@ static bool set_limits(epi_exchange_t *exchange, const char *url,
     return !bad;
 }
 
+/* Whom an https server must be known by. Never less than that. */
+static bool set_trust(epi_exchange_t *exchange, const char *ca_file)
+{
+    CURL *easy = exchange->easy;
+    bool bad = false;
+
+    bad |= SET(easy, CURLOPT_SSL_VERIFYPEER, 1L);
+    bad |= SET(easy, CURLOPT_SSL_VERIFYHOST, 2L);
+    bad |= SET(easy, CURLOPT_SSLVERSION, (long)CURL_SSLVERSION_TLSv1_2);
+    if (ca_file != NULL) {
+        bad |= SET(easy, CURLOPT_CAINFO, ca_file);
+        /* The system's folder would be asked beside the file. */
+        bad |= SET(easy, CURLOPT_CAPATH, NULL);
+    }
+    return !bad;
+}
+
 static bool set_request(epi_exchange_t *exchange,
                         const epi_http_request_t *request,
                         struct curl_slist *json_headers)
@@ -159,10 +180,12 @@ static bool set_receive(epi_exchange_t *exchange)
 
 epdx_status_t epi_exchange_prepare(epi_exchange_t *exchange,
                                    const epi_http_request_t *request,
-                                   struct curl_slist *json_headers)
+                                   struct curl_slist *json_headers,
+                                   const char *ca_file)
 {
     curl_easy_reset(exchange->easy);
     if (!set_limits(exchange, request->url, request->timeout_ns) ||
+        !set_trust(exchange, ca_file) ||
         !set_request(exchange, request, json_headers) ||
         !set_receive(exchange)) {
         return epi_fail(EPDX_ERR_NO_MEMORY,

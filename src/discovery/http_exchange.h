@@ -35,10 +35,11 @@ EPDX_MUST_CHECK epdx_status_t
 epi_exchange_check(const epi_http_request_t *request);
 
 /** Set a checked request on the easy handle, nothing of the last one left.
- *  json_headers stays the caller's. EPDX_ERR_NO_MEMORY, _IO. */
+ *  json_headers stays the caller's; ca_file NULL: the system's certificates.
+ *  EPDX_ERR_NO_MEMORY, _IO. */
 EPDX_MUST_CHECK epdx_status_t epi_exchange_prepare(
     epi_exchange_t *exchange, const epi_http_request_t *request,
-    struct curl_slist *json_headers);
+    struct curl_slist *json_headers, const char *ca_file);
 
 /** Turn libcurl's result into the reply's fields. */
 void epi_exchange_finish(epi_exchange_t *exchange, CURLcode result);

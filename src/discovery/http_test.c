@@ -312,9 +312,26 @@ static void proxy_of_the_environment_is_not_used(void **state)
 #define TEST(name)                                                             \
     cmocka_unit_test_setup_teardown(name, test_open_both, test_close_both)
 
+static void expect_no_trust(const char *path, const char *words)
+{
+    assert_int_equal(epi_http_trust(test_http, path), EPDX_ERR_INVALID);
+    assert_non_null(strstr(epdx_last_error(), "EPDX_CA_FILE"));
+    assert_non_null(strstr(epdx_last_error(), words));
+}
+
+static void trust_invalid(void **state)
+{
+    (void)state;
+    assert_int_equal(epi_http_trust(test_http, ""), EPDX_OK);
+    expect_no_trust("/dev/null/none", "cannot be read");
+    expect_no_trust("/dev/null", "is no file");
+    expect_no_trust("/proc/self/cmdline", "has no certificate");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        TEST(trust_invalid),
         TEST(answer_with_body),
         TEST(answer_404_is_an_answer),
         TEST(answer_503_is_an_answer),

@@ -10,6 +10,7 @@
 #include "epdx/types.h"
 
 #define EPI_ROUTE_INSTANCE_MAX 32
+#define EPI_ROUTE_KEY          40 /* characters of a CURVE key, in Z85 */
 #define EPI_ROUTE_BODY_MAX     1024
 
 /** PUT /route: an encode rank registers itself. */
@@ -19,6 +20,7 @@ typedef struct epi_route_registration {
     uint32_t engine_rank;  /* < world_size */
     epi_address_t address; /* rank_ip (no wildcard), rank_port 1 ... 65535 */
     char instance[EPI_ROUTE_INSTANCE_MAX + 1]; /* "" when not given */
+    char curve_key[EPI_ROUTE_KEY + 1];         /* public; "": without CURVE */
 } epi_route_registration_t;
 
 /** GET /route?engine_rank=-1&target_dp_group=-1 */
@@ -31,6 +33,7 @@ typedef struct epi_route_world {
 typedef struct epi_route_rank {
     epi_address_t address;
     char instance[EPI_ROUTE_INSTANCE_MAX + 1];
+    char curve_key[EPI_ROUTE_KEY + 1];
 } epi_route_rank_t;
 
 /** "http://HOST:PORT/route?engine_rank=R&target_dp_group=G"; rank and group -1
@@ -49,7 +52,8 @@ EPDX_MUST_CHECK epdx_status_t epi_route_delete_url(const char *bootstrap,
                                                    char *out, size_t size);
 
 /** Body of a PUT: {"role":"Prefill","world_size":W,"dp_size":D,"rank_ip":"..",
- *  "rank_port":P,"engine_rank":E,"instance_id":".."}. */
+ *  "rank_port":P,"engine_rank":E,"instance_id":"..","curve_public_key":".."};
+ *  the last two are left out when empty. */
 EPDX_MUST_CHECK epdx_status_t epi_route_registration_format(
     const epi_route_registration_t *in, char *out, size_t size);
 EPDX_MUST_CHECK epdx_status_t

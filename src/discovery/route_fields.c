@@ -44,3 +44,19 @@ bool epi_route_instance_ok(const char *instance)
 {
     return strlen(instance) <= EPI_ROUTE_INSTANCE_MAX && all_plain(instance);
 }
+
+bool epi_route_key_ok(const char *key)
+{
+    static const char marks[] = ".-:+=^!/*?&<>()[]{}@%$#";
+    size_t length = strlen(key);
+
+    for (size_t i = 0; i < length; i++) {
+        char c = key[i];
+
+        if (!(c >= '0' && c <= '9') && !(c >= 'a' && c <= 'z') &&
+            !(c >= 'A' && c <= 'Z') && strchr(marks, c) == NULL) {
+            return false;
+        }
+    }
+    return length == EPI_ROUTE_KEY || length == 0;
+}

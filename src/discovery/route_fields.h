@@ -13,4 +13,7 @@ bool epi_route_host_ok(const char *host);
  *  carries unescaped. "" is allowed. */
 bool epi_route_instance_ok(const char *instance);
 
+/** EPI_ROUTE_KEY characters of Z85, none of which JSON escapes; or "". */
+bool epi_route_key_ok(const char *key);
+
 #endif

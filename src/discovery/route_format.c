@@ -10,6 +10,9 @@
 #include "discovery/route.h"
 #include "discovery/route_fields.h"
 
+/* Of an instance and a key, with their names. */
+#define LAST_FIELDS_MAX (EPI_ROUTE_INSTANCE_MAX + EPI_ROUTE_KEY + 64)
+
 /* One body into out, which is written only where the body fits. */
 static epdx_status_t write_body(char *out, size_t size, const char *format, ...)
     EPDX_PRINTF(3, 4);
@@ -46,7 +49,7 @@ static epdx_status_t check_shape(uint32_t world_size, uint32_t dp_size)
 }
 
 static epdx_status_t check_rank(const epi_address_t *address,
-                                const char *instance)
+                                const char *instance, const char *curve_key)
 {
     if (!epi_route_host_ok(address->host) || address->port == 0) {
         return epi_fail(EPDX_ERR_INVALID,
@@ -60,25 +63,34 @@ static epdx_status_t check_rank(const epi_address_t *address,
                         "'-' or '_'",
                         EPI_ROUTE_INSTANCE_MAX);
     }
+    if (!epi_route_key_ok(curve_key)) {
+        return epi_fail(EPDX_ERR_INVALID, "a CURVE key is %d characters of Z85",
+                        EPI_ROUTE_KEY);
+    }
     return EPDX_OK;
 }
 
-/* The field that ends a rank's body, left out where there is no instance. */
-static void instance_field(const char *instance,
-                           char out[EPI_ROUTE_INSTANCE_MAX + 32])
+/* The fields that end a rank's body, each left out where it is empty. */
+static void last_fields(const char *instance, const char *curve_key,
+                        char out[LAST_FIELDS_MAX])
 {
-    if (instance[0] == '\0') {
-        out[0] = '\0';
-        return;
+    int used = 0;
+
+    out[0] = '\0';
+    if (instance[0] != '\0') {
+        used =
+            snprintf(out, LAST_FIELDS_MAX, ",\"instance_id\":\"%s\"", instance);
     }
-    (void)snprintf(out, EPI_ROUTE_INSTANCE_MAX + 32, ",\"instance_id\":\"%s\"",
-                   instance);
+    if (curve_key[0] != '\0') {
+        (void)snprintf(out + used, LAST_FIELDS_MAX - (size_t)used,
+                       ",\"curve_public_key\":\"%s\"", curve_key);
+    }
 }
 
 epdx_status_t epi_route_registration_format(const epi_route_registration_t *in,
                                             char *out, size_t size)
 {
-    char instance[EPI_ROUTE_INSTANCE_MAX + 32];
+    char last[LAST_FIELDS_MAX];
     epdx_status_t status = check_shape(in->world_size, in->dp_size);
 
     if (status != EPDX_OK) {
@@ -89,17 +101,17 @@ epdx_status_t epi_route_registration_format(const epi_route_registration_t *in,
                         "engine rank %" PRIu32 " is not one of %" PRIu32,
                         in->engine_rank, in->world_size);
     }
-    status = check_rank(&in->address, in->instance);
+    status = check_rank(&in->address, in->instance, in->curve_key);
     if (status != EPDX_OK) {
         return status;
     }
-    instance_field(in->instance, instance);
+    last_fields(in->instance, in->curve_key, last);
     return write_body(out, size,
                       "{\"role\":\"Prefill\",\"world_size\":%" PRIu32
                       ",\"dp_size\":%" PRIu32 ",\"rank_ip\":\"%s\","
                       "\"rank_port\":%u,\"engine_rank\":%" PRIu32 "%s}",
                       in->world_size, in->dp_size, in->address.host,
-                      in->address.port, in->engine_rank, instance);
+                      in->address.port, in->engine_rank, last);
 }
 
 epdx_status_t epi_route_world_format(const epi_route_world_t *in, char *out,
@@ -119,15 +131,16 @@ epdx_status_t epi_route_world_format(const epi_route_world_t *in, char *out,
 epdx_status_t epi_route_rank_format(const epi_route_rank_t *in, char *out,
                                     size_t size)
 {
-    char instance[EPI_ROUTE_INSTANCE_MAX + 32];
-    epdx_status_t status = check_rank(&in->address, in->instance);
+    char last[LAST_FIELDS_MAX];
+    epdx_status_t status =
+        check_rank(&in->address, in->instance, in->curve_key);
 
     if (status != EPDX_OK) {
         return status;
     }
-    instance_field(in->instance, instance);
+    last_fields(in->instance, in->curve_key, last);
     return write_body(out, size, "{\"rank_ip\":\"%s\",\"rank_port\":%u%s}",
-                      in->address.host, in->address.port, instance);
+                      in->address.host, in->address.port, last);
 }
 
 void epi_route_error_format(const char *words, char *out, size_t size)
@@ -147,7 +160,7 @@ void epi_route_error_format(const char *words, char *out, size_t size)
             out[used++] = '\\';
         }
         /* Words may quote what a stranger sent: keep the answer plain. */
-        out[used++] = c < 0x20 || c > 0x7e ? '?' : (char)c;
+        out[used++] = (char)(c < 0x20 || c > 0x7e ? '?' : c);
     }
     (void)epi_text_copy(out + used, size - used, "\"}");
 }

@@ -128,6 +128,25 @@ static epdx_status_t read_instance(const cJSON *root,
     return EPDX_OK;
 }
 
+/* Left out by ranks without CURVE, and by older implementations. */
+static epdx_status_t read_key(const cJSON *root, char key[EPI_ROUTE_KEY + 1])
+{
+    const cJSON *item = find(root, "curve_public_key");
+    const char *text = "";
+
+    if (item != NULL) {
+        text = cJSON_IsString(item) ? item->valuestring : " ";
+    }
+    if (!epi_route_key_ok(text)) {
+        return epi_fail(EPDX_ERR_MALFORMED,
+                        "curve_public_key is not a text of %d characters of "
+                        "Z85",
+                        EPI_ROUTE_KEY);
+    }
+    (void)epi_text_copy(key, EPI_ROUTE_KEY + 1, text);
+    return EPDX_OK;
+}
+
 static epdx_status_t read_shape(const char *world_name, const char *dp_name,
                                 const cJSON *root, uint32_t *world_p,
                                 uint32_t *dp_p)
@@ -192,6 +211,9 @@ static epdx_status_t read_registration(const cJSON *root,
     }
     if (status == EPDX_OK) {
         status = read_instance(root, out->instance);
+    }
+    if (status == EPDX_OK) {
+        status = read_key(root, out->curve_key);
     }
     /* A body has all of its fields; only an answer may still lack some. */
     return status == EPDX_IN_PROGRESS
@@ -273,6 +295,9 @@ epdx_status_t epi_route_rank_parse(const char *body, size_t length,
     status = read_address(root, &out.address);
     if (status == EPDX_OK) {
         status = read_instance(root, out.instance);
+    }
+    if (status == EPDX_OK) {
+        status = read_key(root, out.curve_key);
     }
     cJSON_Delete(root);
     if (status == EPDX_OK) {

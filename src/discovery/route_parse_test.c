@@ -388,6 +388,57 @@ static void instance_malformed(void **state)
     }
 }
 
+#define KEY "Kn<}F>FWqS4)(bLrwzc4]s/R}1ACx$(BoHTO6yqo"
+
+static void curve_key_taken(void **state)
+{
+    epi_route_registration_t in;
+    epi_route_rank_t out;
+
+    (void)state;
+    assert_int_equal(parse_rank("{\"rank_ip\":\"h\",\"rank_port\":1,"
+                                "\"curve_public_key\":\"" KEY "\"}",
+                                &out),
+                     EPDX_OK);
+    assert_string_equal(out.curve_key, KEY);
+    assert_int_equal(parse_rank("{\"rank_ip\":\"h\",\"rank_port\":1,"
+                                "\"curve_public_key\":null}",
+                                &out),
+                     EPDX_OK);
+    assert_string_equal(out.curve_key, "");
+    assert_int_equal(
+        parse_registration(REGISTRATION("4", "2", "\"h\"", "5", "3",
+                                        ",\"curve_public_key\":\"" KEY "\""),
+                           &in),
+        EPDX_OK);
+    assert_string_equal(in.curve_key, KEY);
+}
+
+static void curve_key_malformed(void **state)
+{
+    static const char *const values[] = {
+        "7",
+        "[]",
+        "\"short\"",
+        "\"" KEY "1\"",
+        "\"Kn<}F>FWqS4)(bLrwzc4]s/R}1ACx$(BoHTO6yq~\"",
+        "\"Kn<}F>FWqS4)(bLrwzc4]s/R}1ACx$(BoHTO6yq\\\"\"",
+        "\"Kn<}F>FWqS4)(bLrwzc4]s/R}1ACx$(BoHTO6yq \"",
+    };
+    epi_route_rank_t out;
+    char text[160];
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(values) / sizeof(values[0]); i++) {
+        (void)snprintf(text, sizeof(text),
+                       "{\"rank_ip\":\"h\",\"rank_port\":1,"
+                       "\"curve_public_key\":%s}",
+                       values[i]);
+        assert_int_equal(parse_rank(text, &out), EPDX_ERR_MALFORMED);
+        assert_non_null(strstr(epdx_last_error(), "curve_public_key"));
+    }
+}
+
 static void registration_taken(void **state)
 {
     epi_route_registration_t out = {0};
@@ -475,6 +526,8 @@ int main(void)
         cmocka_unit_test(rank_ip_over_255_is_malformed),
         cmocka_unit_test(port_out_of_range_is_malformed),
         cmocka_unit_test(instance_malformed),
+        cmocka_unit_test(curve_key_taken),
+        cmocka_unit_test(curve_key_malformed),
         cmocka_unit_test(registration_taken),
         cmocka_unit_test(registration_round_trip),
         cmocka_unit_test(registration_malformed),

@@ -137,6 +137,50 @@ static void registration_bytes(void **state)
                         "\"engine_rank\":3}");
 }
 
+#define KEY "Kn<}F>FWqS4)(bLrwzc4]s/R}1ACx$(BoHTO6yqo"
+
+static void registration_with_a_curve_key_bytes(void **state)
+{
+    epi_route_registration_t in = registration();
+    char out[EPI_ROUTE_BODY_MAX];
+
+    (void)state;
+    (void)epi_text_copy(in.curve_key, sizeof(in.curve_key), KEY);
+    assert_int_equal(epi_route_registration_format(&in, out, sizeof(out)),
+                     EPDX_OK);
+    assert_string_equal(out,
+                        "{\"role\":\"Prefill\",\"world_size\":4,\"dp_size\":2,"
+                        "\"rank_ip\":\"10.1.2.3\",\"rank_port\":41999,"
+                        "\"engine_rank\":3,"
+                        "\"instance_id\":\"00c0ffee00c0ffee\","
+                        "\"curve_public_key\":\"" KEY "\"}");
+    in.instance[0] = '\0';
+    assert_int_equal(epi_route_registration_format(&in, out, sizeof(out)),
+                     EPDX_OK);
+    assert_non_null(
+        strstr(out, "\"engine_rank\":3,\"curve_public_key\":\"" KEY "\"}"));
+    in.curve_key[3] = '"';
+    assert_int_equal(epi_route_registration_format(&in, out, sizeof(out)),
+                     EPDX_ERR_INVALID);
+    (void)epi_text_copy(in.curve_key, sizeof(in.curve_key), "short");
+    assert_int_equal(epi_route_registration_format(&in, out, sizeof(out)),
+                     EPDX_ERR_INVALID);
+}
+
+static void rank_with_a_curve_key_bytes(void **state)
+{
+    epi_route_rank_t in = {.address = {"10.1.2.3", 41999},
+                           .instance = "00c0ffee00c0ffee",
+                           .curve_key = KEY};
+    char out[EPI_ROUTE_BODY_MAX];
+
+    (void)state;
+    assert_int_equal(epi_route_rank_format(&in, out, sizeof(out)), EPDX_OK);
+    assert_string_equal(out, "{\"rank_ip\":\"10.1.2.3\",\"rank_port\":41999,"
+                             "\"instance_id\":\"00c0ffee00c0ffee\","
+                             "\"curve_public_key\":\"" KEY "\"}");
+}
+
 static void expect_registration_invalid(const epi_route_registration_t *in)
 {
     char out[EPI_ROUTE_BODY_MAX] = "untouched";
@@ -249,6 +293,8 @@ int main(void)
         cmocka_unit_test(url_too_large),
         cmocka_unit_test(put_and_delete_url_bytes),
         cmocka_unit_test(registration_bytes),
+        cmocka_unit_test(registration_with_a_curve_key_bytes),
+        cmocka_unit_test(rank_with_a_curve_key_bytes),
         cmocka_unit_test(registration_invalid),
         cmocka_unit_test(body_too_large),
         cmocka_unit_test(world_bytes),

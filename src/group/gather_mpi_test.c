@@ -9,7 +9,7 @@
 #include "base/clock.h"
 #include "epdx/group_mpi.h"
 #include "group/group.h"
-#include "mock_mpi_test.h"
+#include "group/mock_mpi_test.h"
 
 #define MANY 600
 

@@ -12,7 +12,7 @@
 #include "epdx/group_mpi.h"
 #include "epdx/log.h"
 #include "group/group.h"
-#include "mock_mpi_test.h"
+#include "group/mock_mpi_test.h"
 
 static char log_line[1024];
 

@@ -1,5 +1,5 @@
 /* mock_mpi_test.c: see mock_mpi_test.h. */
-#include "mock_mpi_test.h"
+#include "group/mock_mpi_test.h"
 
 #include <stdint.h>
 #include <stdio.h>

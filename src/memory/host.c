@@ -105,13 +105,6 @@ static void host_release(void *base, size_t bytes)
     }
 }
 
-/** The host has no queue of work: what an event of it stood for is done. */
-static bool host_event_done(void *event)
-{
-    (void)event;
-    return true;
-}
-
 const epi_memory_ops_t *epi_memory_host(void)
 {
     static const epi_memory_ops_t ops = {
@@ -119,7 +112,6 @@ const epi_memory_ops_t *epi_memory_host(void)
         .name = "host",
         .alloc = host_alloc,
         .release = host_release,
-        .event_done = host_event_done,
     };
 
     return &ops;

@@ -22,9 +22,6 @@ typedef struct epi_memory_ops {
      *  pays for first touch. EPDX_ERR_NO_MEMORY with the size in words. */
     epdx_status_t (*alloc)(size_t bytes, void **base_p);
     void (*release)(void *base, size_t bytes);
-    /** Whether the work that event stands for is done, so that memory it used
-     *  may be reused. A NULL event is always done. Never waits. */
-    bool (*event_done)(void *event);
 } epi_memory_ops_t;
 
 /** Ordinary host memory. */

@@ -10,6 +10,7 @@
  */
 #include "pool/arena.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -108,6 +109,7 @@ static void free_erase(epi_arena_t *arena, size_t index)
 
 static void free_insert(epi_arena_t *arena, size_t index, range_t range)
 {
+    assert(arena->free != NULL); /* epi_arena_open() made it */
     memmove(&arena->free[index + 1], &arena->free[index],
             (arena->free_count - index) * sizeof(*arena->free));
     arena->free[index] = range;

@@ -7,8 +7,8 @@
 #include "base/resolve.h"
 #include "receive/receiver_internal.h"
 
-/* A row of more is a mistake, and keeps every later product in 64 bits. */
-#define ROW_BYTES_MAX (UINT64_C(1) << 32)
+/* MPI counts a row's bytes in an int, and a row of more is a mistake. */
+#define ROW_BYTES_MAX ((uint64_t)INT32_MAX)
 
 static uint64_t or_default(uint64_t given, uint64_t preset)
 {
@@ -16,8 +16,8 @@ static uint64_t or_default(uint64_t given, uint64_t preset)
 }
 
 /* A caller compiled against an older header gives a shorter struct. */
-static epdx_status_t copy_params(const epdx_receiver_params_t *params,
-                                 epdx_receiver_params_t *copy_p)
+epdx_status_t epi_receive_params_copy(const epdx_receiver_params_t *params,
+                                      epdx_receiver_params_t *copy_p)
 {
     size_t size = params->struct_size;
 
@@ -99,11 +99,21 @@ static epdx_status_t pool_size(const epdx_receiver_params_t *params,
     return EPDX_OK;
 }
 
+/* Of one size, so none is cut. */
+static void take_files(const epi_options_t *options,
+                       epi_receive_config_t *config)
+{
+    (void)epi_text_copy(config->curve_key_file, EPI_OPTION_PATH,
+                        options->curve_key_file);
+    (void)epi_text_copy(config->curve_allowed_file, EPI_OPTION_PATH,
+                        options->curve_allowed_file);
+    (void)epi_text_copy(config->ca_file, EPI_OPTION_PATH, options->ca_file);
+}
+
 epdx_status_t epi_receive_config_make(const epdx_receiver_params_t *params,
                                       const epi_options_t *options,
                                       epi_receive_config_t *config_p)
 {
-    epdx_receiver_params_t given;
     epi_receive_config_t config = {
         .lookup_timeout_ns = options->lookup_timeout_ns,
         .ask_interval_ns = options->ask_interval_ns,
@@ -112,28 +122,27 @@ epdx_status_t epi_receive_config_make(const epdx_receiver_params_t *params,
         .max_items = options->max_items,
         .max_peers = options->max_peers,
     };
-    epdx_status_t status = copy_params(params, &given);
+    epdx_status_t status = row_bytes(params, &config);
 
     if (status == EPDX_OK) {
-        status = row_bytes(&given, &config);
+        status = rank_and_shard(params, options, &config);
     }
     if (status == EPDX_OK) {
-        status = rank_and_shard(&given, options, &config);
+        status = pool_size(params, options, &config);
     }
     if (status == EPDX_OK) {
-        status = pool_size(&given, options, &config);
-    }
-    if (status == EPDX_OK) {
-        status = epi_resolve(given.host != NULL ? given.host : options->host,
-                             config.host, sizeof(config.host));
+        status =
+            epi_resolve(params->host != NULL ? params->host : options->host,
+                        config.host, sizeof(config.host));
     }
     if (status != EPDX_OK) {
         return status;
     }
     config.waiting_timeout_ns =
-        or_default(given.waiting_timeout_ns, options->waiting_timeout_ns);
+        or_default(params->waiting_timeout_ns, options->waiting_timeout_ns);
     config.bootstrap_timeout_ns =
-        or_default(given.bootstrap_timeout_ns, options->bootstrap_timeout_ns);
+        or_default(params->bootstrap_timeout_ns, options->bootstrap_timeout_ns);
+    take_files(options, &config);
     *config_p = config;
     return EPDX_OK;
 }

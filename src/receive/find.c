@@ -14,8 +14,9 @@
 #include "receive/nodes.h"
 #include "wire/control.h"
 
-#define RETRY_FIRST_NS (50 * EPI_MS)
-#define RETRY_LAST_NS  (2 * EPI_S)
+#define RETRY_FIRST_NS   (50 * EPI_MS)
+#define RETRY_LAST_NS    (2 * EPI_S)
+#define CONNECT_FIRST_NS (500 * EPI_MS)
 
 /* The n-th try waits twice as long as the one before, 2 s at most. */
 static uint64_t retry_delay(uint32_t tries)
@@ -26,6 +27,19 @@ static uint64_t retry_delay(uint32_t tries)
         delay *= 2;
     }
     return delay < RETRY_LAST_NS ? delay : RETRY_LAST_NS;
+}
+
+/* How long a connection may take to stand: at first not long, since a rank that
+ * restarted is looked up at its old port until it has registered again. */
+static uint64_t connect_limit(const epi_nodes_t *nodes, const epi_find_t *find)
+{
+    uint64_t most = nodes->shared->config.lookup_timeout_ns;
+    uint64_t limit = CONNECT_FIRST_NS;
+
+    for (uint32_t i = 0; i < find->tries && limit < most; i++) {
+        limit *= 2;
+    }
+    return limit < most ? limit : most;
 }
 
 /* A try failed: note why, and set the timer of the next. */
@@ -146,9 +160,9 @@ static void node_reply(epi_nodes_t *nodes, uint32_t index,
 
 static bool peer_connect(epi_nodes_t *nodes, epi_peer_t *peer)
 {
-    if (epi_control_connect(nodes->control, peer->rank.address.host,
-                            peer->rank.address.port,
-                            &peer->control) != EPDX_OK) {
+    if (epi_control_connect_key(nodes->control, peer->rank.address.host,
+                                peer->rank.address.port, peer->rank.curve_key,
+                                &peer->control) != EPDX_OK) {
         peer->control = EPI_NONE;
         epi_text_format(peer->find.error, sizeof(peer->find.error),
                         "encode rank %s: %s", peer->rank.address.host,
@@ -174,9 +188,8 @@ static void peer_reply(epi_nodes_t *nodes, uint32_t index,
         } else if (peer_connect(nodes, peer)) {
             find->state = EPI_FIND_CONNECTING;
             nodes->peer_by_control[peer->control] = index;
-            epi_timers_set(
-                &nodes->timers, nodes->max + index,
-                epi_after(now, nodes->shared->config.lookup_timeout_ns));
+            epi_timers_set(&nodes->timers, nodes->max + index,
+                           epi_after(now, connect_limit(nodes, find)));
             return;
         }
     }
@@ -195,8 +208,9 @@ void epi_nodes_reply(epi_nodes_t *nodes, const epi_http_reply_t *reply,
 }
 
 /* Tell an encode rank who will ask, and of what kind the rows must be. */
-static void peer_register(epi_nodes_t *nodes, const epi_peer_t *peer)
+void epi_nodes_register(const epi_nodes_t *nodes, uint32_t index)
 {
+    const epi_peer_t *peer = &nodes->peers[index];
     const epi_receive_config_t *config = &nodes->shared->config;
     epi_compat_t compat = {config->dtype, config->hidden, config->levels,
                            config->tp_size};
@@ -245,9 +259,10 @@ void epi_nodes_control_up(epi_nodes_t *nodes, uint32_t control)
         epi_timers_clear(&nodes->timers, nodes->max + index);
         peer->find.state = EPI_FIND_DONE;
         peer->find.tries = 0;
-        epi_log_info("encode rank %s:%u of %s is up", peer->rank.address.host,
-                     peer->rank.address.port, nodes->nodes[peer->node].address);
-        peer_register(nodes, peer);
+        epi_log_info("encode rank %s:%u (instance %s) of %s is up",
+                     peer->rank.address.host, peer->rank.address.port,
+                     peer->rank.instance, nodes->nodes[peer->node].address);
+        epi_nodes_register(nodes, index);
         each_item(nodes, peer, NULL);
     }
 }
@@ -267,7 +282,8 @@ static void peer_drop(epi_nodes_t *nodes, uint32_t index, uint64_t now)
     epi_nodes_unseat(nodes, index, now);
 }
 
-void epi_nodes_control_down(epi_nodes_t *nodes, uint32_t control, uint64_t now)
+static void control_lost(epi_nodes_t *nodes, uint32_t control,
+                         const char *words, uint64_t now)
 {
     uint32_t index = nodes->peer_by_control[control];
     epi_peer_t *peer = &nodes->peers[index];
@@ -276,9 +292,23 @@ void epi_nodes_control_down(epi_nodes_t *nodes, uint32_t control, uint64_t now)
         return;
     }
     epi_text_format(peer->find.error, sizeof(peer->find.error),
-                    "encode rank %s:%u went away", peer->rank.address.host,
-                    peer->rank.address.port);
+                    "encode rank %s:%u %s", peer->rank.address.host,
+                    peer->rank.address.port, words);
     peer_drop(nodes, index, now);
+}
+
+void epi_nodes_control_down(epi_nodes_t *nodes, uint32_t control, uint64_t now)
+{
+    control_lost(nodes, control, "went away", now);
+}
+
+void epi_nodes_control_refused(epi_nodes_t *nodes, uint32_t control,
+                               uint64_t now)
+{
+    control_lost(nodes, control,
+                 "refused the connection: is this key in its "
+                 "EPDX_CURVE_ALLOWED_FILE?",
+                 now);
 }
 
 static void peer_due(epi_nodes_t *nodes, uint32_t index, uint64_t now)

@@ -77,31 +77,11 @@ static bool item_pulling(const epi_item_slot_t *item)
 static void item_end(epi_intake_t *intake, uint32_t slot)
 {
     if (item_pulling(&intake->shared->slots[slot])) {
+        /* Its encode rank no longer matters to it, only its pulls do. */
+        epi_nodes_leave(intake->nodes, slot);
         item_enter(intake, slot, EPI_ITEM_ENDING);
     } else {
         epi_item_settle(intake, slot, EPI_REPORT_QUIET);
-    }
-}
-
-/* Tell the encode rank, if it was asked; a lost cancel costs it a timeout. */
-void epi_item_cancel(epi_intake_t *intake, uint32_t slot, const char *words)
-{
-    const epi_item_slot_t *item = &intake->shared->slots[slot];
-    epi_cancel_t cancel = {.room = item->room, .generation = item->generation};
-    epi_message_t message;
-
-    if (item->asks == 0 || !epi_nodes_up(intake->nodes, slot)) {
-        return;
-    }
-    (void)epi_text_copy(cancel.session, sizeof(cancel.session),
-                        intake->nodes->session);
-    (void)epi_text_copy(cancel.reason, sizeof(cancel.reason), words);
-    if (epi_cancel_format(&cancel, &message) != EPDX_OK ||
-        epi_control_send(intake->control,
-                         intake->nodes->peers[item->peer].control,
-                         &message) != EPDX_OK) {
-        epi_log_warn("cancel of room %" PRIu64 " was not sent: %s", item->room,
-                     epdx_last_error());
     }
 }
 
@@ -164,6 +144,10 @@ static void item_up(void *self, uint32_t slot)
     epi_intake_t *intake = self;
     epi_item_slot_t *item = &intake->shared->slots[slot];
 
+    if (epi_withdrawn(intake, slot)) {
+        epi_withdrawn_up(intake, slot);
+        return;
+    }
     if (item->phase != EPI_ITEM_FINDING) {
         return;
     }
@@ -181,7 +165,8 @@ static void item_lost(void *self, uint32_t slot, const char *words)
     uint64_t link = item->link;
     bool pulling = item_pulling(item);
 
-    if (item->phase == EPI_ITEM_ASKED) {
+    /* Rows of a room that waits for its lease were with that rank, too. */
+    if (item->phase == EPI_ITEM_ASKED || item->phase == EPI_ITEM_LEASING) {
         epi_item_fail(intake, slot, EPDX_ERR_UNREACHABLE, words);
     }
     if (pulling) {
@@ -191,7 +176,11 @@ static void item_lost(void *self, uint32_t slot, const char *words)
 
 static void item_refused(void *self, uint32_t slot, const char *words)
 {
-    epi_item_fail(self, slot, EPDX_ERR_MISMATCH, words);
+    if (epi_withdrawn(self, slot)) {
+        epi_withdrawn_end(self, slot);
+    } else {
+        epi_item_fail(self, slot, EPDX_ERR_MISMATCH, words);
+    }
 }
 
 static void item_open(epi_intake_t *intake, uint32_t slot, uint64_t now)
@@ -246,12 +235,13 @@ void epi_intake_order(epi_intake_t *intake, const epi_order_t *order,
          slot++) {
         const epi_item_slot_t *item = &intake->shared->slots[slot];
 
-        if (item->encode[0] == '\0') {
-            continue; /* a skipped item */
-        }
+        /* Of a slot that is FREE the caller may be writing the fields for its
+         * next item: only OPEN may read them. */
         switch (order->kind) {
         case EPI_ORDER_OPEN:
-            item_open(intake, slot, now);
+            if (item->encode[0] != '\0') { /* not a skipped item */
+                item_open(intake, slot, now);
+            }
             break;
         case EPI_ORDER_LEASED:
             if (item->phase != EPI_ITEM_FREE) {
@@ -315,7 +305,9 @@ bool epi_intake_tick(epi_intake_t *intake, uint64_t now)
         epi_item_slot_t *item = &intake->shared->slots[slot];
 
         done = true;
-        if (item->phase == EPI_ITEM_ASKED && now < item->deadline_ns) {
+        if (epi_withdrawn(intake, slot)) {
+            epi_withdrawn_end(intake, slot);
+        } else if (item->phase == EPI_ITEM_ASKED && now < item->deadline_ns) {
             item_ask(intake, slot, now);
         } else {
             item_expire(intake, slot);
@@ -350,9 +342,10 @@ epdx_status_t epi_intake_init(epi_intake_t *intake,
         .shared = shared, .nodes = nodes, .control = nodes->control};
     nodes->events =
         (epi_nodes_events_t){item_up, item_lost, item_refused, intake};
+    epi_withdrawn_init(intake);
     status = epi_table_init(&intake->by_generation, max, epi_random_u64());
     if (status == EPDX_OK) {
-        status = epi_timers_init(&intake->timers, max);
+        status = epi_timers_init(&intake->timers, max + EPI_WITHDRAWN_MAX);
     }
     if (status != EPDX_OK) {
         epi_intake_fini(intake);

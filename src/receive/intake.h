@@ -22,9 +22,10 @@ typedef struct epi_intake {
     epi_dataplane_t *dp;     /* not owned */
     epi_dp_region_t *region; /* not owned: the pool */
     epi_table_t by_generation;
-    epi_timers_t timers; /* by slot */
-    size_t pulls;        /* under way */
-    size_t open;         /* slots not FREE */
+    epi_timers_t timers;     /* by slot */
+    size_t pulls;            /* under way */
+    size_t open;             /* slots not FREE */
+    uint32_t free_withdrawn; /* a list of slots past the items' */
     bool transport_told;
 } epi_intake_t;
 
@@ -52,6 +53,18 @@ void epi_item_fail(epi_intake_t *intake, uint32_t slot, epdx_status_t status,
                    const char *words);
 void epi_item_settle(epi_intake_t *intake, uint32_t slot,
                      epi_report_kind_t report);
+
+/** In withdraw.c. Tell the item's encode rank that it is not wanted, at once
+ *  or, where it was never asked for, when that rank is reached. A cancel that
+ *  is lost costs the encode rank a timeout. */
 void epi_item_cancel(epi_intake_t *intake, uint32_t slot, const char *words);
+
+/** Whether a slot is a withdrawal that waits for its encode rank. */
+bool epi_withdrawn(const epi_intake_t *intake, uint32_t slot);
+void epi_withdrawn_init(epi_intake_t *intake);
+/** Its encode rank is up: send it. */
+void epi_withdrawn_up(epi_intake_t *intake, uint32_t slot);
+/** Give it up. */
+void epi_withdrawn_end(epi_intake_t *intake, uint32_t slot);
 
 #endif

@@ -43,8 +43,17 @@ static bool take_control(epi_receive_io_t *io, uint64_t now)
         case EPI_CONTROL_PEER_DOWN:
             epi_nodes_control_down(&io->nodes, event.peer, now);
             break;
+        case EPI_CONTROL_PEER_REFUSED:
+            epi_nodes_control_refused(&io->nodes, event.peer, now);
+            break;
         }
     }
+    atomic_store_explicit(&io->shared->frames_unfit,
+                          epi_control_dropped(io->control),
+                          memory_order_relaxed);
+    atomic_store_explicit(&io->shared->handshakes_refused,
+                          epi_control_refused(io->control),
+                          memory_order_relaxed);
     return count > 0;
 }
 
@@ -120,16 +129,23 @@ static epdx_status_t open_sockets(epi_receive_io_t *io)
     const epi_receive_config_t *config = &io->shared->config;
     epi_control_params_t params = {.host = config->host,
                                    .peer_max = (size_t)config->max_peers,
-                                   .heartbeat_ns = config->heartbeat_ns};
+                                   .heartbeat_ns = config->heartbeat_ns,
+                                   .key_file = config->curve_key_file,
+                                   .allowed_file = config->curve_allowed_file};
     epdx_status_t status = epi_control_open(&params, &io->control);
 
     if (status != EPDX_OK) {
         return status;
     }
     status = epi_http_open(EXCHANGE_MAX, &io->http);
-    if (status != EPDX_OK) {
-        epi_control_close(io->control);
+    if (status == EPDX_OK) {
+        status = epi_http_trust(io->http, config->ca_file);
+        if (status == EPDX_OK) {
+            return EPDX_OK;
+        }
+        epi_http_close(io->http);
     }
+    epi_control_close(io->control);
     return status;
 }
 

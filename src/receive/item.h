@@ -21,12 +21,16 @@
 #include <stdatomic.h>
 
 #include "base/mailbox.h"
+#include "base/options.h"
 #include "dataplane/dataplane.h"
 #include "epdx/receiver.h"
 #include "io/loop.h"
 
 /** No slot, no peer. */
 #define EPI_NONE UINT32_MAX
+
+/** Withdrawals kept at a time until their encode rank is reached. */
+#define EPI_WITHDRAWN_MAX 1024
 
 typedef enum epi_item_phase {
     EPI_ITEM_FREE = 0,
@@ -115,12 +119,16 @@ typedef struct epi_receive_config {
     uint64_t max_items;
     uint64_t max_peers;
     char host[EPDX_ADDRESS_MAX + 1]; /* numeric */
+    char curve_key_file[EPI_OPTION_PATH];
+    char curve_allowed_file[EPI_OPTION_PATH];
+    char ca_file[EPI_OPTION_PATH];
 } epi_receive_config_t;
 
 /** Everything that both threads see. */
 typedef struct epi_receive_shared {
     epi_receive_config_t config;
-    epi_item_slot_t *slots; /* max_items of them */
+    epi_item_slot_t *slots; /* max_items of them, then EPI_WITHDRAWN_MAX that
+                               are the I/O thread's alone */
     epi_mailbox_t *orders;
     epi_mailbox_t *reports;
     char transport[EPI_DP_TRANSPORT_MAX]; /* the I/O thread's, then the
@@ -129,7 +137,9 @@ typedef struct epi_receive_shared {
     _Atomic uint64_t bytes_landed;
     _Atomic uint64_t asks_sent;
     _Atomic uint64_t offers_refused;
-    _Atomic uint64_t frames_dropped;
+    _Atomic uint64_t frames_dropped; /* did not parse */
+    _Atomic uint64_t frames_unfit;   /* did not fit a message */
+    _Atomic uint64_t handshakes_refused;
 } epi_receive_shared_t;
 
 #endif

@@ -195,13 +195,18 @@ void epi_nodes_unseat(epi_nodes_t *nodes, uint32_t index, uint64_t now)
 {
     epi_peer_t *peer = &nodes->peers[index];
     epi_node_t *node = &nodes->nodes[peer->node];
+    uint32_t next;
 
-    while (peer->find.first_item != EPI_NONE) {
-        uint32_t slot = peer->find.first_item;
+    for (uint32_t slot = peer->find.first_item; slot != EPI_NONE; slot = next) {
+        epi_item_slot_t *item = &nodes->shared->slots[slot];
 
+        next = item->next;
+        if (item->phase == EPI_ITEM_ENDING) {
+            continue; /* it has failed, and leaves once its pulls have ended */
+        }
         epi_list_remove(nodes, &peer->find, slot);
-        nodes->shared->slots[slot].peer = EPI_NONE;
-        nodes->shared->slots[slot].phase = EPI_ITEM_FINDING;
+        item->peer = EPI_NONE;
+        item->phase = EPI_ITEM_FINDING;
         epi_list_append(nodes, &node->find, slot);
     }
     if (node->find.state == EPI_FIND_DONE) {

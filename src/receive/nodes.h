@@ -56,8 +56,8 @@ typedef struct epi_peer {
 typedef struct epi_nodes_events {
     /** Its encode rank is up: it may be asked. */
     void (*item_up)(void *self, uint32_t slot);
-    /** Its encode rank went away: what was asked has failed, words say why;
-     *  what was not asked yet is looked up anew. */
+    /** Its encode rank went away: what it was to serve has failed, words say
+     *  why. */
     void (*item_lost)(void *self, uint32_t slot, const char *words);
     /** An item can never be served: the node does not fit this engine. */
     void (*item_refused)(void *self, uint32_t slot, const char *words);
@@ -106,6 +106,9 @@ void epi_list_remove(epi_nodes_t *nodes, epi_find_t *list, uint32_t slot);
 void epi_nodes_seat(epi_nodes_t *nodes, uint32_t node, uint64_t now);
 void epi_nodes_unseat(epi_nodes_t *nodes, uint32_t peer, uint64_t now);
 
+/** Tell a peer that is up who asks. In find.c. */
+void epi_nodes_register(const epi_nodes_t *nodes, uint32_t peer);
+
 /** Begin a look-up that is not under way yet. In find.c. */
 void epi_find_node(epi_nodes_t *nodes, uint32_t node, uint64_t now);
 void epi_find_peer(epi_nodes_t *nodes, uint32_t peer, uint64_t now);
@@ -115,6 +118,8 @@ void epi_nodes_reply(epi_nodes_t *nodes, const epi_http_reply_t *reply,
                      uint64_t now);
 void epi_nodes_control_up(epi_nodes_t *nodes, uint32_t control);
 void epi_nodes_control_down(epi_nodes_t *nodes, uint32_t control, uint64_t now);
+void epi_nodes_control_refused(epi_nodes_t *nodes, uint32_t control,
+                               uint64_t now);
 
 /** Retry what is due; true when something was done. */
 bool epi_nodes_tick(epi_nodes_t *nodes, uint64_t now);

@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "base/log.h"
+#include "base/reason.h"
 #include "receive/check.h"
 #include "receive/intake.h"
 #include "wire/control.h"
@@ -21,6 +22,21 @@
 static void count_one(_Atomic uint64_t *counter)
 {
     atomic_fetch_add_explicit(counter, 1, memory_order_relaxed);
+}
+
+/* The encode rank's words: "here" in them is there, so they need its name. */
+static void fail_by_peer(epi_intake_t *intake, uint32_t slot,
+                         const char *reason)
+{
+    const epi_peer_t *peer =
+        &intake->nodes->peers[intake->shared->slots[slot].peer];
+    char words[EPDX_REASON_MAX];
+
+    epi_text_format(words, sizeof(words), "encode rank %s:%u: %s",
+                    peer->rank.address.host, peer->rank.address.port,
+                    reason[0] == '\0' ? "failed to send the embedding"
+                                      : epi_reason_why(reason));
+    epi_item_fail(intake, slot, EPDX_ERR_PEER, words);
 }
 
 void epi_intake_message(epi_intake_t *intake, const epi_message_t *message)
@@ -49,9 +65,7 @@ void epi_intake_message(epi_intake_t *intake, const epi_message_t *message)
     if (item->phase == EPI_ITEM_ASKED &&
         item->parts_posted !=
             epi_parts_expected(&intake->shared->config, item)) {
-        epi_item_fail(intake, slot, EPDX_ERR_PEER,
-                      in.reason[0] == '\0' ? "encode failed to send embedding"
-                                           : in.reason);
+        fail_by_peer(intake, slot, in.reason);
     }
 }
 
@@ -90,9 +104,12 @@ static void offer_take(epi_intake_t *intake, uint32_t slot, epi_part_t part,
         item_part_done(intake, slot, part);
         return;
     }
-    if (intake->dp->ops->pull(intake->dp, event->offer, intake->region,
-                              landing->target, landing->bytes,
-                              COOKIE(slot, part)) != EPDX_OK) {
+    if (intake->dp->ops->pull(
+            intake->dp, event->offer,
+            &(epi_dp_target_t){.region = intake->region,
+                               .at = landing->target,
+                               .bytes = landing->bytes,
+                               .cookie = COOKIE(slot, part)}) != EPDX_OK) {
         epi_text_format(words, sizeof(words), "cannot pull the rows: %s",
                         epdx_last_error());
         epi_item_cancel(intake, slot, words);
@@ -129,9 +146,6 @@ static void on_offer(epi_intake_t *intake, const epi_dp_event_t *event)
     epdx_status_t status;
     uint32_t slot;
 
-    if (!intake->transport_told) {
-        tell_transport(intake);
-    }
     if (epi_offer_unpack(event->header, event->header_bytes, &offer) !=
         EPDX_OK) {
         offer_refuse(intake, event, epdx_last_error());
@@ -166,6 +180,9 @@ static void on_pulled(epi_intake_t *intake, const epi_dp_event_t *event)
     epi_item_slot_t *item = &intake->shared->slots[slot];
 
     intake->pulls--;
+    if (!intake->transport_told && event->status == EPDX_OK) {
+        tell_transport(intake);
+    }
     item->parts_done |= (uint8_t)(1U << part);
     if (item->phase == EPI_ITEM_ENDING) {
         if (item->parts_posted == item->parts_done) {

@@ -11,9 +11,10 @@
 #include "memory/memory.h"
 #include "receive/receiver_internal.h"
 
-/* Orders: open, leased, close of each request. Reports: failed, and landed or
- * quiet, of each item, and the transport. */
-#define ORDERS_PER_REQUEST 3
+/* Orders: open, leased, close of each request; leased and close of the request
+ * before it may still wait there, where its items ended by themselves. Reports:
+ * failed, and landed or quiet, of each item, and the transport. */
+#define ORDERS_PER_REQUEST 5
 #define REPORTS_PER_ITEM   2
 
 static epdx_status_t open_shared(epi_receive_shared_t *shared)
@@ -21,7 +22,7 @@ static epdx_status_t open_shared(epi_receive_shared_t *shared)
     size_t slots = (size_t)shared->config.max_items;
     epdx_status_t status;
 
-    shared->slots = calloc(slots, sizeof(*shared->slots));
+    shared->slots = calloc(slots + EPI_WITHDRAWN_MAX, sizeof(*shared->slots));
     if (shared->slots == NULL) {
         return epi_fail(EPDX_ERR_NO_MEMORY,
                         "no memory for %zu items; lower EPDX_MAX_ITEMS", slots);
@@ -120,42 +121,55 @@ err_free:
     return status;
 }
 
+/* What both ways of opening begin with. */
+static epdx_status_t prepare(const epdx_receiver_params_t *params,
+                             epdx_receiver_params_t *copy_p,
+                             epi_options_t *options_p,
+                             epi_receive_config_t *config_p)
+{
+    epdx_status_t status = epi_options_load(options_p);
+
+    if (status == EPDX_OK) {
+        status = epi_receive_params_copy(params, copy_p);
+    }
+    if (status == EPDX_OK) {
+        status = epi_receive_config_make(copy_p, options_p, config_p);
+    }
+    return status;
+}
+
 epdx_status_t epi_receiver_open_with(const epdx_receiver_params_t *params,
                                      epi_dataplane_t *dp,
                                      epdx_receiver_t **receiver_p)
 {
+    epdx_receiver_params_t copy;
     epi_options_t options;
     epi_receive_config_t config;
-    epdx_status_t status = epi_options_load(&options);
+    epdx_status_t status = prepare(params, &copy, &options, &config);
 
-    if (status == EPDX_OK) {
-        status = epi_receive_config_make(params, &options, &config);
-    }
     if (status != EPDX_OK) {
         dp->ops->close(dp);
         return status;
     }
-    return open_on(params, &options, &config, dp, receiver_p);
+    return open_on(&copy, &options, &config, dp, receiver_p);
 }
 
 epdx_status_t epdx_receiver_open(const epdx_receiver_params_t *params,
                                  epdx_receiver_t **receiver_p)
 {
+    epdx_receiver_params_t copy;
     epi_options_t options;
     epi_receive_config_t config;
     epi_dataplane_t *dp;
-    epdx_status_t status = epi_options_load(&options);
+    epdx_status_t status = prepare(params, &copy, &options, &config);
 
-    if (status == EPDX_OK) {
-        status = epi_receive_config_make(params, &options, &config);
-    }
     if (status == EPDX_OK) {
         status = epi_dataplane_ucx(config.host, &dp);
     }
     if (status != EPDX_OK) {
         return status;
     }
-    return open_on(params, &options, &config, dp, receiver_p);
+    return open_on(&copy, &options, &config, dp, receiver_p);
 }
 
 void epdx_receiver_poll(epdx_receiver_t *receiver)
@@ -241,7 +255,9 @@ void epdx_receiver_stats(const epdx_receiver_t *receiver,
         .bytes_landed = load(&shared->bytes_landed),
         .asks_sent = load(&shared->asks_sent),
         .offers_refused = load(&shared->offers_refused),
-        .frames_dropped = load(&shared->frames_dropped),
+        .frames_dropped =
+            load(&shared->frames_dropped) + load(&shared->frames_unfit),
+        .handshakes_refused = load(&shared->handshakes_refused),
         .bytes_stranded = epi_jobs_stranded(receiver),
         .pool_bytes = (size_t)epi_arena_capacity(receiver->arena),
         .pool_leased_bytes = (size_t)epi_arena_leased(receiver->arena),

@@ -61,6 +61,11 @@ epi_receiver_open_with(const epdx_receiver_params_t *params,
 const epi_receive_config_t *epi_receiver_config(
     const epdx_receiver_t *receiver);
 
+/** Copy parameters whose struct may be that of an older header.
+ *  EPDX_ERR_INVALID: its size is none that this library knows. In config.c. */
+EPDX_MUST_CHECK epdx_status_t epi_receive_params_copy(
+    const epdx_receiver_params_t *params, epdx_receiver_params_t *copy_p);
+
 /** Resolve the parameters against the settings. Pure but for the look-up of
  *  host. In config.c. EPDX_ERR_INVALID with words. */
 EPDX_MUST_CHECK epdx_status_t epi_receive_config_make(

@@ -307,6 +307,7 @@ static void test_stage_refuses_what_can_never_fit(void **state)
     assert_non_null(strstr(epdx_last_error(), "EPDX_RECV_POOL_MB"));
     assert_int_equal(stage(f, "absurd", 1, UINT64_MAX / 2, &job),
                      EPDX_ERR_TOO_LARGE);
+    assert_non_null(strstr(epdx_last_error(), "2147483647"));
     assert_null(job);
     close_fixture(f);
 }
@@ -376,7 +377,8 @@ static void test_a_failed_status_fails_the_request_with_its_reason(void **state)
     fake_encode_status(&f->encode, 0, EPI_ROOM_SUCCESS, "");
     fake_encode_status(&f->encode, 0, EPI_ROOM_FAILED, "the tower is down");
     until(f, epdx_job_state(job) != EPDX_PENDING);
-    assert_failed(job, EPDX_ERR_PEER, "the tower is down");
+    assert_failed(job, EPDX_ERR_PEER, ": the tower is down");
+    assert_failed(job, EPDX_ERR_PEER, "): encode rank 127.0.0.1:");
     assert_failed(job, EPDX_ERR_PEER,
                   "EmbeddingTransferError(bootstrap_room=9");
     until(f, stats(f).pool_leased_bytes == 0);
@@ -479,6 +481,34 @@ static void test_a_lease_rests_until_its_pull_has_ended(void **state)
     close_fixture(f);
 }
 
+static void test_a_resting_item_outlives_its_encode_rank(void **state)
+{
+    epdx_receiver_params_t params = params_plain();
+    fixture_t *f = open_fixture(&params, 1);
+    epdx_job_t *job = must_stage(f, "r1", 9, 4);
+    const epi_item_slot_t *slot = &f->receiver->shared.slots[0];
+    const epi_peer_t *peer = &f->receiver->io.nodes.peers[0];
+
+    (void)state;
+    until(f, f->encode.ask_count == 1);
+    epi_loopback_hold_pulls(f->dp, true);
+    fake_encode_offer(&f->encode, 0, EPI_PART_MAIN, NULL, f->rows,
+                      4 * ROW_BYTES);
+    until(f, f->receiver->io.intake.pulls == 1);
+    epdx_job_release(job);
+    until(f, slot->phase == EPI_ITEM_ENDING);
+    epi_control_close(f->encode.control);
+    f->encode.control = NULL;
+    until(f, peer->find.state != EPI_FIND_DONE);
+    /* The pull may still write: the item must not be looked up anew. */
+    assert_int_equal(slot->phase, EPI_ITEM_ENDING);
+    assert_int_equal(stats(f).pool_leased_bytes, 256);
+    epi_loopback_hold_pulls(f->dp, false);
+    until(f, stats(f).pool_leased_bytes == 0);
+    assert_int_equal(slot->phase, EPI_ITEM_FREE);
+    close_fixture(f);
+}
+
 static void test_asks_are_repeated_until_answered(void **state)
 {
     epdx_receiver_params_t params = params_plain();
@@ -521,7 +551,7 @@ static void test_a_deadline_says_what_it_waited_for(void **state)
                  epdx_job_state(waiting) == EPDX_FAILED);
     assert_failed(asked, EPDX_ERR_TIMEOUT, "no rows were offered");
     assert_failed(waiting, EPDX_ERR_TIMEOUT, "EPDX_RECV_POOL_MB");
-    until(f, f->encode.cancel_count == 1);
+    until(f, f->encode.cancel_count == 2);
     close_fixture(f);
 }
 
@@ -562,15 +592,126 @@ static void test_an_encode_rank_that_dies_fails_what_was_asked(void **state)
 {
     epdx_receiver_params_t params = params_plain();
     fixture_t *f = open_fixture(&params, 1);
-    epdx_job_t *job = must_stage(f, "r1", 9, 4);
+    epdx_job_t *job = must_stage(f, "r1", 9, POOL_BYTES / ROW_BYTES);
+    epdx_job_t *waiting = must_stage(f, "r2", 10, 4);
 
     (void)state;
     until(f, f->encode.ask_count == 1);
     fake_encode_die(&f->encode);
     until(f, epdx_job_state(job) != EPDX_PENDING);
     assert_failed(job, EPDX_ERR_UNREACHABLE, "went away");
+    /* The rows of the one that waited for the pool are lost as well. */
+    assert_failed(waiting, EPDX_ERR_UNREACHABLE, "went away");
+    epdx_job_release(waiting);
     epdx_job_release(job);
     until(f, stats(f).pool_leased_bytes == 0);
+    close_fixture(f);
+}
+
+static void test_a_pull_under_way_keeps_a_lost_item_ending(void **state)
+{
+    epdx_receiver_params_t params = params_plain();
+    fixture_t *f = open_fixture(&params, 1);
+    epdx_job_t *job = must_stage(f, "r1", 9, 4);
+
+    (void)state;
+    until(f, f->encode.ask_count == 1);
+    epi_loopback_hold_pulls(f->dp, true);
+    fake_encode_offer(&f->encode, 0, EPI_PART_MAIN, NULL, f->rows,
+                      4 * ROW_BYTES);
+    until(f, f->receiver->io.intake.pulls == 1);
+    epi_control_close(f->encode.control);
+    f->encode.control = NULL;
+    until(f, epdx_job_state(job) != EPDX_PENDING);
+    assert_failed(job, EPDX_ERR_UNREACHABLE, "went away");
+    /* It is not looked up anew, as one that was not asked yet would be. */
+    assert_int_equal(f->receiver->shared.slots[0].phase, EPI_ITEM_ENDING);
+    until(f, stats(f).pool_leased_bytes == 0);
+    epdx_job_release(job);
+    close_fixture(f);
+}
+
+static void test_an_item_without_a_lease_is_withdrawn_at_once(void **state)
+{
+    epdx_receiver_params_t params = params_plain();
+    fixture_t *f = open_fixture(&params, 1);
+    epdx_job_t *first = must_stage(f, "first", 1, POOL_BYTES / ROW_BYTES);
+    epdx_job_t *second = must_stage(f, "second", 2, 1);
+
+    (void)state;
+    until(f, f->encode.ask_count == 1);
+    until(f, f->receiver->shared.slots[1].phase == EPI_ITEM_LEASING);
+    epdx_job_release(second);
+    until(f, f->encode.cancel_count == 1);
+    assert_int_equal(f->encode.cancels[0].room, 2);
+    assert_string_equal(f->encode.cancels[0].session,
+                        f->encode.asks[0].session);
+    /* Registered again, in case the first register was lost. */
+    assert_int_equal(f->encode.register_count, 2);
+    epdx_job_release(first);
+    close_fixture(f);
+}
+
+static void test_a_withdrawal_waits_for_its_encode_rank(void **state)
+{
+    epdx_receiver_params_t params = params_plain();
+    fixture_t *f;
+    epdx_job_t *job;
+
+    (void)state;
+    params.tp_size = 2;
+    f = open_fixture(&params, 2); /* its rank 1 is not in: 503 */
+    job = must_stage(f, "r1", 5, 4);
+    until(f, f->receiver->io.nodes.nodes[0].find.tries > 0);
+    epdx_job_release(job);
+    until(f, f->receiver->io.intake.open == 0);
+    fake_encode_register(&f->encode, 1);
+    until(f, f->encode.cancel_count == 1);
+    assert_int_equal(f->encode.cancels[0].room, 5);
+    assert_non_null(strstr(f->encode.cancels[0].reason, "gave the request up"));
+    assert_int_equal(f->encode.ask_count, 0);
+    job = must_stage(f, "r2", 6, 4); /* its place is free again */
+    until(f, f->encode.ask_count == 1);
+    close_fixture(f);
+}
+
+static uint32_t free_withdrawals(const fixture_t *f)
+{
+    uint32_t slot = f->receiver->io.intake.free_withdrawn;
+    uint32_t count = 0;
+
+    while (slot != EPI_NONE) {
+        slot = f->receiver->shared.slots[slot].next;
+        count++;
+    }
+    return count;
+}
+
+static void test_withdrawals_are_bounded_and_end_by_their_deadline(void **state)
+{
+    epdx_receiver_params_t params = params_plain();
+    fixture_t *f;
+
+    (void)state;
+    params.tp_size = 2;
+    f = open_fixture(&params, 2);
+    for (uint64_t room = 0; room < EPI_WITHDRAWN_MAX + 10; room++) {
+        epdx_job_t *job = must_stage(f, "r", room, 1);
+
+        step(f);
+        epdx_job_release(job);
+    }
+    until(f, f->receiver->io.intake.open == 0);
+    assert_int_equal(free_withdrawals(f), 0);
+    for (uint32_t i = 0; i < EPI_WITHDRAWN_MAX; i++) {
+        epi_timers_set(&f->receiver->io.intake.timers,
+                       (uint32_t)f->receiver->shared.config.max_items + i, 1);
+    }
+    until(f, free_withdrawals(f) == EPI_WITHDRAWN_MAX);
+    fake_encode_register(&f->encode, 1);
+    (void)must_stage(f, "last", 1, 1);
+    until(f, f->encode.ask_count == 1);
+    assert_int_equal(f->encode.cancel_count, 0);
     close_fixture(f);
 }
 
@@ -697,11 +838,17 @@ int main(void)
         cmocka_unit_test(test_offers_that_nobody_asked_for_are_refused),
         cmocka_unit_test(test_a_wrong_offer_fails_the_room_at_both_ends),
         cmocka_unit_test(test_a_lease_rests_until_its_pull_has_ended),
+        cmocka_unit_test(test_a_resting_item_outlives_its_encode_rank),
         cmocka_unit_test(test_asks_are_repeated_until_answered),
         cmocka_unit_test(test_a_deadline_says_what_it_waited_for),
         cmocka_unit_test(test_a_missing_encode_node_fails_by_its_deadline),
         cmocka_unit_test(test_tp_sizes_that_do_not_divide_are_refused),
         cmocka_unit_test(test_an_encode_rank_that_dies_fails_what_was_asked),
+        cmocka_unit_test(test_a_pull_under_way_keeps_a_lost_item_ending),
+        cmocka_unit_test(test_an_item_without_a_lease_is_withdrawn_at_once),
+        cmocka_unit_test(test_a_withdrawal_waits_for_its_encode_rank),
+        cmocka_unit_test(
+            test_withdrawals_are_bounded_and_end_by_their_deadline),
         cmocka_unit_test(test_receive_waits_and_reports),
         cmocka_unit_test(test_close_ends_what_is_under_way),
         cmocka_unit_test(test_open_refuses_what_is_invalid),

@@ -30,6 +30,11 @@ static epdx_status_t check_item(const epdx_request_t *request, size_t index)
         return epi_fail(EPDX_ERR_INVALID, "request %s: item %zu has no rows",
                         request->id, index);
     }
+    if (item->span > INT32_MAX) {
+        return epi_fail(EPDX_ERR_TOO_LARGE,
+                        "request %s: item %zu has more rows than %d",
+                        request->id, index, INT32_MAX);
+    }
     if (item_live(item) && (strlen(item->encode) > EPDX_ADDRESS_MAX ||
                             epi_route_query_url(item->encode, -1, -1, url,
                                                 sizeof(url)) != EPDX_OK)) {

@@ -30,6 +30,8 @@ static epdx_status_t write_texts(epi_announce_t *announce, uint16_t port)
     (void)epi_text_copy(here.address.host, sizeof(here.address.host),
                         config->host);
     (void)epi_text_copy(here.instance, sizeof(here.instance), config->instance);
+    (void)epi_text_copy(here.curve_key, sizeof(here.curve_key),
+                        config->curve_key);
     status = epi_route_put_url(config->bootstrap, announce->put_url,
                                sizeof(announce->put_url));
     if (status == EPDX_OK) {
@@ -126,7 +128,11 @@ void epi_announce_reply(epi_announce_t *announce, const epi_http_reply_t *reply,
         announce->complained = true;
         epi_log_warn("registration with %s was not taken, and is tried again: "
                      "code %d %s",
-                     config->bootstrap, reply->code, reply->error);
+                     config->bootstrap, reply->code,
+                     reply->code == 401
+                         ? "the bearer token is missing or wrong "
+                           "(EPDX_BOOTSTRAP_TOKEN)"
+                         : reply->error);
     }
     try_later(announce, now);
 }

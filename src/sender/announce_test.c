@@ -15,6 +15,7 @@
 
 #include "base/clock.h"
 #include "discovery/http_test_server.h"
+#include "epdx/log.h"
 #include "sender/announce.h"
 
 static epi_send_shared_t shared;
@@ -155,6 +156,60 @@ static void *answer_one(void *seen)
     return NULL;
 }
 
+#define REFUSED "HTTP/1.1 401 Unauthorized\r\nContent-Length: 2\r\n\r\nno"
+
+static test_answer_t refuse(const char *request)
+{
+    (void)request;
+    puts_seen++;
+    return (test_answer_t){.bytes = REFUSED};
+}
+
+static char line[1024]; /* the last of the log, and how many */
+static int lines;
+
+static void keep(void *context, epdx_log_level_t level, const char *text)
+{
+    (void)context;
+    (void)level;
+    lines++;
+    (void)snprintf(line, sizeof(line), "%s", text);
+}
+
+static void test_a_wrong_token_is_told_and_tried_again(void **state)
+{
+    (void)state;
+    lines = 0;
+    epdx_log_set_sink(keep, NULL);
+    test_server.script = refuse;
+    assert_int_equal(epi_announce_init(&announce, &shared, test_http, 777),
+                     EPDX_OK);
+    for (uint64_t now = EPI_S; now < 5 * EPI_S; now += EPI_S) {
+        assert_true(epi_announce_tick(&announce, now));
+        answer(now);
+    }
+    assert_int_equal(puts_seen, 4);
+    assert_int_equal(lines, 1);
+    assert_non_null(strstr(line, "code 401"));
+    assert_non_null(strstr(line, "EPDX_BOOTSTRAP_TOKEN"));
+    assert_null(strstr(line, "secret"));
+    assert_false(registered());
+    epdx_log_set_sink(NULL, NULL);
+}
+
+static void test_the_curve_key_is_published(void **state)
+{
+    (void)state;
+    strcpy(shared.config.curve_key, "Kn<}F>FWqS4)(bLrwzc4]s/R}1ACx$(BoHTO6yqo");
+    assert_int_equal(epi_announce_init(&announce, &shared, test_http, 777),
+                     EPDX_OK);
+    assert_true(epi_announce_tick(&announce, 5));
+    answer(10 * EPI_S);
+    assert_non_null(strstr(test_server.last_request,
+                           "\"instance_id\":\"abcdef\",\"curve_public_key\":"
+                           "\"Kn<}F>FWqS4)(bLrwzc4]s/R}1ACx$(BoHTO6yqo\"}"));
+}
+
 static void test_withdraw_takes_the_registration_back(void **state)
 {
     char request[1024] = "";
@@ -215,6 +270,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(test_registration_is_taken_and_refreshed),
         TEST(test_refusals_are_tried_again_later_each_time),
+        TEST(test_a_wrong_token_is_told_and_tried_again),
+        TEST(test_the_curve_key_is_published),
         TEST(test_no_answer_is_tried_again),
         TEST(test_withdraw_takes_the_registration_back),
         TEST(test_withdraw_of_what_was_never_sent),

@@ -93,6 +93,11 @@ static epdx_status_t take_addresses(const epdx_sender_params_t *params,
     }
     (void)epi_text_copy(config->token, sizeof(config->token),
                         options->bootstrap_token);
+    (void)epi_text_copy(config->curve_key_file, EPI_OPTION_PATH,
+                        options->curve_key_file);
+    (void)epi_text_copy(config->curve_allowed_file, EPI_OPTION_PATH,
+                        options->curve_allowed_file);
+    (void)epi_text_copy(config->ca_file, EPI_OPTION_PATH, options->ca_file);
     (void)snprintf(config->instance, sizeof(config->instance), "%016" PRIx64,
                    epi_random_u64());
     return epi_resolve(params->host != NULL ? params->host : options->host,

@@ -149,13 +149,20 @@ void epi_delivery_fail(epi_delivery_t *delivery, epi_room_t *room,
     }
 }
 
+/* Forget a room without a chunk. It has not failed: whoever wants it asks
+ * again, so that asks for rooms which nobody serves push no real one out. */
 static void evict(epi_delivery_t *delivery, epi_room_t *room)
 {
-    epi_failure_t failure = {EPDX_ERR_FULL, NULL,
-                             "too many rooms wait for rows (EPDX_MAX_ROOMS)"};
+    epi_room_ask_t *ask = NULL;
 
+    epi_log_debug("room %" PRIu64 " made way: too many rooms wait for rows "
+                  "(EPDX_MAX_ROOMS)",
+                  room->room);
+    while ((ask = epi_rooms_ask_next(&delivery->rooms, room, ask)) != NULL) {
+        ask_let_go(delivery, ask);
+    }
     epi_send_count(&delivery->shared->counters.rooms_evicted, 1);
-    epi_delivery_fail(delivery, room, &failure);
+    epi_rooms_remove(&delivery->rooms, room);
 }
 
 epi_room_t *epi_delivery_open(epi_delivery_t *delivery, uint64_t number,
@@ -173,16 +180,6 @@ epi_room_t *epi_delivery_open(epi_delivery_t *delivery, uint64_t number,
     return epi_rooms_add(
         rooms, number,
         epi_after(now, delivery->shared->config.waiting_timeout_ns));
-}
-
-void epi_delivery_withdraw(epi_delivery_t *delivery, epi_room_t *room,
-                           epi_room_ask_t *ask)
-{
-    ask_let_go(delivery, ask);
-    epi_rooms_ask_remove(&delivery->rooms, room, ask);
-    if (room->ask_count == 0 && room->slot == EPI_NO_INDEX) {
-        epi_rooms_remove(&delivery->rooms, room);
-    }
 }
 
 /* One room of a rank that is gone. */

@@ -39,7 +39,8 @@ EPDX_MUST_CHECK epdx_status_t epi_delivery_init(epi_delivery_t *delivery);
 void epi_delivery_fini(epi_delivery_t *delivery);
 
 /** The room of a number, opened if it is not; the oldest room without a chunk
- *  makes way. NULL: every room has a chunk. */
+ *  makes way: it is forgotten, and its asks come again. NULL: every room has a
+ * chunk. */
 epi_room_t *epi_delivery_open(epi_delivery_t *delivery, uint64_t number,
                               uint64_t now);
 
@@ -53,10 +54,6 @@ void epi_delivery_fail(epi_delivery_t *delivery, epi_room_t *room,
 /** End a room that no offer is under way for. */
 void epi_delivery_end(epi_delivery_t *delivery, epi_room_t *room,
                       epdx_status_t status, const char *reason);
-
-/** Take an ask back out of a room that is not being delivered. */
-void epi_delivery_withdraw(epi_delivery_t *delivery, epi_room_t *room,
-                           epi_room_ask_t *ask);
 
 /** A prefill rank is gone, because of why: rooms that it asked for fail, and
  *  it is forgotten. */

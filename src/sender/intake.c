@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "base/log.h"
+#include "base/reason.h"
 #include "base/text.h"
 
 /* Who sent a message is not known where it does not parse, so the lines get
@@ -56,7 +57,7 @@ static epi_compat_t compat_here(const epi_send_config_t *config)
 }
 
 static void take_register(epi_delivery_t *delivery,
-                          const epi_message_t *message)
+                          const epi_message_t *message, const char *key)
 {
     epi_compat_t here = compat_here(&delivery->shared->config);
     epi_compat_t peer = {0};
@@ -72,7 +73,7 @@ static void take_register(epi_delivery_t *delivery,
     prefill = sender_of(
         delivery,
         &(epi_prefill_name_t){from.session, from.endpoint, from.status_port,
-                              from.extended ? from.instance : ""});
+                              from.extended ? from.instance : "", key});
     if (prefill == NULL) {
         return;
     }
@@ -206,7 +207,7 @@ static void ask_place(epi_delivery_t *delivery, epi_prefill_t *prefill,
 }
 
 static void take_ask(epi_delivery_t *delivery, const epi_message_t *message,
-                     uint64_t now)
+                     const char *key, uint64_t now)
 {
     epi_prefill_t *prefill;
     epi_ask_t ask;
@@ -219,7 +220,7 @@ static void take_ask(epi_delivery_t *delivery, const epi_message_t *message,
     prefill = sender_of(
         delivery,
         &(epi_prefill_name_t){ask.session, ask.endpoint, ask.status_port,
-                              ask.extended ? ask.instance : ""});
+                              ask.extended ? ask.instance : "", key});
     if (prefill == NULL) {
         return;
     }
@@ -238,24 +239,36 @@ static void take_ask(epi_delivery_t *delivery, const epi_message_t *message,
     ask_place(delivery, prefill, &ask, now);
 }
 
-static void cancel_ask(epi_delivery_t *delivery, epi_room_t *room,
-                       epi_room_ask_t *ask, const epi_cancel_t *cancel)
+/* A rank gives a room up. The ranks of an engine cancel together, so the room
+ * is lost for all of them, and a chunk that comes later ends at once. */
+static void cancel_room(epi_delivery_t *delivery, epi_room_t *room,
+                        epi_room_ask_t *ask, const epi_cancel_t *cancel)
 {
     epi_failure_t failure = {EPDX_ERR_CANCELLED, cancel->session,
-                             cancel->reason[0] != '\0'
-                                 ? cancel->reason
-                                 : "cancelled by the prefill rank"};
+                             cancel->reason};
 
-    ask->told = true; /* it wants no word of it */
-    if (room->slot == EPI_NO_INDEX) {
-        epi_delivery_withdraw(delivery, room, ask);
-        return;
+    if (ask != NULL) {
+        ask->told = true; /* it wants no word of it */
     }
-    /* The ranks of an engine cancel together: the room is lost. */
     epi_delivery_fail(delivery, room, &failure);
 }
 
-static void take_cancel(epi_delivery_t *delivery, const epi_message_t *message)
+/* A rank gives up a room of which nothing came yet, or which is over. */
+static void cancel_ahead(epi_delivery_t *delivery, const epi_cancel_t *cancel,
+                         uint64_t now)
+{
+    char reason[EPDX_REASON_MAX];
+
+    if (epi_ended_find(&delivery->ended, cancel->room, now) == NULL) {
+        epi_reason_format(reason, sizeof(reason), cancel->room, cancel->session,
+                          cancel->reason);
+        epi_ended_add(&delivery->ended, cancel->room, EPDX_ERR_CANCELLED,
+                      reason, now);
+    }
+}
+
+static void take_cancel(epi_delivery_t *delivery, const epi_message_t *message,
+                        const char *key, uint64_t now)
 {
     epi_cancel_t cancel;
     epi_room_t *room;
@@ -266,20 +279,31 @@ static void take_cancel(epi_delivery_t *delivery, const epi_message_t *message)
         drop_message(delivery);
         return;
     }
-    room = epi_rooms_find(&delivery->rooms, cancel.room);
     prefill = epi_prefills_find(delivery->prefills, cancel.session);
-    if (room == NULL || prefill == NULL) {
-        return; /* it is over */
+    if (prefill == NULL || strcmp(prefill->curve_key, key) != 0) {
+        return; /* of a rank that never registered nor asked, or not its own */
+    }
+    if (cancel.reason[0] == '\0') {
+        (void)epi_text_copy(cancel.reason, sizeof(cancel.reason),
+                            "cancelled by the prefill rank");
+    }
+    room = epi_rooms_find(&delivery->rooms, cancel.room);
+    if (room == NULL) {
+        cancel_ahead(delivery, &cancel, now);
+        return;
     }
     ask = epi_rooms_ask_of(&delivery->rooms, room,
                            epi_prefills_index(delivery->prefills, prefill));
-    if (ask != NULL && ask->ask.generation == cancel.generation) {
-        cancel_ask(delivery, room, ask, &cancel);
+    /* A rank whose ask is lost may cancel, too, but not once others are being
+     * delivered to: then it was none of the room's. */
+    if (ask == NULL ? room->phase == EPI_PHASE_GATHERING
+                    : ask->ask.generation == cancel.generation) {
+        cancel_room(delivery, room, ask, &cancel);
     }
 }
 
 void epi_sender_message(epi_delivery_t *delivery, const epi_message_t *message,
-                        uint64_t now)
+                        const char *key, uint64_t now)
 {
     epi_control_kind_t kind;
 
@@ -289,13 +313,13 @@ void epi_sender_message(epi_delivery_t *delivery, const epi_message_t *message,
     }
     switch (kind) {
     case EPI_CONTROL_REGISTER:
-        take_register(delivery, message);
+        take_register(delivery, message, key);
         break;
     case EPI_CONTROL_ASK:
-        take_ask(delivery, message, now);
+        take_ask(delivery, message, key, now);
         break;
     case EPI_CONTROL_CANCEL:
-        take_cancel(delivery, message);
+        take_cancel(delivery, message, key, now);
         break;
     }
 }

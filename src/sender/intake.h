@@ -5,9 +5,10 @@
 
 #include "sender/delivery.h"
 
-/** Act on a message; one that does not parse is counted and dropped. */
+/** Act on a message of a CURVE key ("": none); one that does not parse is
+ *  counted and dropped. */
 void epi_sender_message(epi_delivery_t *delivery, const epi_message_t *message,
-                        uint64_t now);
+                        const char *key, uint64_t now);
 
 /** Act on an order of the caller. */
 void epi_sender_order(epi_delivery_t *delivery, const epi_send_order_t *order,

@@ -14,8 +14,9 @@
 #define CONTROL_BURST 256
 #define EXCHANGE_MAX  2
 /* Offers are let be taken for so long at the end; then they are cut off. */
-#define CLOSE_GRACE_NS (500 * EPI_MS)
-#define CLOSE_LIMIT_NS (2 * EPI_S)
+#define CLOSE_GRACE_NS  (500 * EPI_MS)
+#define CLOSE_LINGER_NS (250 * EPI_MS)
+#define CLOSE_LIMIT_NS  (2 * EPI_S)
 
 static bool take_orders(epi_send_io_t *io, uint64_t now)
 {
@@ -38,6 +39,18 @@ static void control_down(epi_send_io_t *io, uint32_t peer)
     }
 }
 
+/* Rows still reach it, statuses do not. Each status tries again. */
+static void control_refused(epi_send_io_t *io, uint32_t peer, uint64_t now)
+{
+    const epi_prefill_t *prefill = epi_prefills_of_control(&io->prefills, peer);
+
+    if (prefill != NULL && epi_seldom(&io->refused_lines, now)) {
+        epi_log_warn("prefill rank %s refused the connection back, and hears "
+                     "no status: is this key in its EPDX_CURVE_ALLOWED_FILE?",
+                     prefill->session);
+    }
+}
+
 static bool take_control(epi_send_io_t *io, uint64_t now)
 {
     epi_control_event_t event;
@@ -47,12 +60,15 @@ static bool take_control(epi_send_io_t *io, uint64_t now)
         count++;
         switch (event.kind) {
         case EPI_CONTROL_MESSAGE:
-            epi_sender_message(&io->delivery, &event.message, now);
+            epi_sender_message(&io->delivery, &event.message, event.key, now);
             break;
         case EPI_CONTROL_PEER_UP:
             break;
         case EPI_CONTROL_PEER_DOWN:
             control_down(io, event.peer);
+            break;
+        case EPI_CONTROL_PEER_REFUSED:
+            control_refused(io, event.peer, now);
             break;
         }
     }
@@ -65,6 +81,7 @@ static void take_row_event(epi_send_io_t *io, const epi_dp_event_t *event)
 
     switch (event->kind) {
     case EPI_DP_SENT:
+        io->last_sent_ns = epi_now_ns();
         epi_delivery_sent(&io->delivery, event->cookie, event->status);
         break;
     case EPI_DP_PEER_DOWN:
@@ -115,6 +132,9 @@ static void publish(epi_send_io_t *io)
         epi_send_count(&counters->frames_dropped, dropped - io->dropped_before);
         io->dropped_before = dropped;
     }
+    atomic_store_explicit(&counters->handshakes_refused,
+                          epi_control_refused(io->control),
+                          memory_order_relaxed);
     atomic_store_explicit(&counters->rooms_open, io->delivery.rooms.count,
                           memory_order_relaxed);
     atomic_store_explicit(&counters->peers, io->prefills.count,
@@ -164,19 +184,26 @@ static void io_prepare(void *self, epi_loop_wait_t *wait)
 
 static epdx_status_t open_sockets(epi_send_io_t *io)
 {
-    const epi_send_config_t *config = &io->shared->config;
+    epi_send_config_t *config = &io->shared->config;
     epi_control_params_t params = {.host = config->host,
                                    .peer_max = config->max_peers,
-                                   .heartbeat_ns = config->heartbeat_ns};
+                                   .heartbeat_ns = config->heartbeat_ns,
+                                   .key_file = config->curve_key_file,
+                                   .allowed_file = config->curve_allowed_file};
     epdx_status_t status = epi_control_open(&params, &io->control);
 
     if (status != EPDX_OK) {
         return status;
     }
+    (void)epi_text_copy(config->curve_key, sizeof(config->curve_key),
+                        epi_control_key(io->control));
     status = epi_http_open(EXCHANGE_MAX, &io->http);
     if (status == EPDX_OK) {
-        status = epi_announce_init(&io->announce, io->shared, io->http,
-                                   epi_control_port(io->control));
+        status = epi_http_trust(io->http, config->ca_file);
+        if (status == EPDX_OK) {
+            status = epi_announce_init(&io->announce, io->shared, io->http,
+                                       epi_control_port(io->control));
+        }
         if (status == EPDX_OK) {
             return EPDX_OK;
         }
@@ -289,6 +316,19 @@ static bool end_offers(epi_send_io_t *io)
     return io->delivery.under_way == 0;
 }
 
+/* An offer's end here may be ahead of the pull's end there, by what is still
+ * in the sockets; a connection that is forced shut at once would break it. */
+static void linger(epi_send_io_t *io)
+{
+    uint64_t limit = epi_after(io->last_sent_ns, CLOSE_LINGER_NS);
+
+    while (io->last_sent_ns != 0 && epi_now_ns() < limit) {
+        if (!take_rows(io)) {
+            sched_yield();
+        }
+    }
+}
+
 bool epi_send_io_close(epi_send_io_t *io)
 {
     bool quiet;
@@ -298,6 +338,7 @@ bool epi_send_io_close(epi_send_io_t *io)
     epi_delivery_fail_all(&io->delivery, "the sender was closed");
     quiet = end_offers(io);
     epi_announce_withdraw(&io->announce);
+    linger(io);
     epi_prefills_fini(&io->prefills);
     epi_delivery_fini(&io->delivery);
     if (quiet) {

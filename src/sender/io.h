@@ -6,6 +6,7 @@
 #ifndef EPI_SENDER_IO_H
 #define EPI_SENDER_IO_H
 
+#include "base/seldom.h"
 #include "io/loop.h"
 #include "sender/announce.h"
 #include "sender/delivery.h"
@@ -20,7 +21,9 @@ typedef struct epi_send_io {
     epi_prefills_t prefills;
     epi_delivery_t delivery;
     epi_announce_t announce;
+    uint64_t last_sent_ns;   /* when an offer last came to its end */
     uint64_t dropped_before; /* of control's own count, told already */
+    epi_seldom_t refused_lines;
 } epi_send_io_t;
 
 /** Takes dp on success only (then io closes it); ring is the caller's. Errors:

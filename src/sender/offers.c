@@ -68,10 +68,13 @@ static epdx_status_t offer_part(epi_delivery_t *delivery, epi_room_t *room,
     }
     epi_offer_pack(&offer, header);
     status = delivery->dp->ops->offer(
-        delivery->dp, delivery->prefills->prefills[ask->prefill].rows, header,
-        sizeof(header), chunk->lease != 0 ? delivery->region : NULL,
-        payload.source, (size_t)payload.bytes,
-        cookie_of(delivery, room, ask, part));
+        delivery->dp, delivery->prefills->prefills[ask->prefill].rows,
+        &(epi_dp_send_t){.header = header,
+                         .header_bytes = sizeof(header),
+                         .region = chunk->lease != 0 ? delivery->region : NULL,
+                         .payload = payload.source,
+                         .payload_bytes = (size_t)payload.bytes,
+                         .cookie = cookie_of(delivery, room, ask, part)});
     if (status != EPDX_OK) {
         return status;
     }

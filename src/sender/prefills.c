@@ -123,6 +123,7 @@ bool epi_prefills_changed(const epi_prefill_t *prefill,
 {
     return prefill->status_port != name->status_port ||
            strcmp(prefill->endpoint, name->endpoint) != 0 ||
+           strcmp(prefill->curve_key, name->key) != 0 ||
            (prefill->instance[0] != '\0' && name->instance[0] != '\0' &&
             strcmp(prefill->instance, name->instance) != 0);
 }
@@ -201,6 +202,8 @@ static void place_fill(epi_prefill_t *prefill, const epi_prefill_name_t *name)
                         name->endpoint);
     (void)epi_text_copy(prefill->instance, sizeof(prefill->instance),
                         name->instance);
+    (void)epi_text_copy(prefill->curve_key, sizeof(prefill->curve_key),
+                        name->key);
 }
 
 epdx_status_t epi_prefills_add(epi_prefills_t *prefills,
@@ -223,8 +226,9 @@ epdx_status_t epi_prefills_add(epi_prefills_t *prefills,
     if (status != EPDX_OK) {
         return status;
     }
-    status = epi_control_connect(prefills->control, name->endpoint,
-                                 name->status_port, &prefill->control);
+    status = epi_control_connect_key(prefills->control, name->endpoint,
+                                     name->status_port, name->key,
+                                     &prefill->control);
     if (status != EPDX_OK) {
         (void)epi_table_remove(&prefills->by_session, prefill->key);
         return status;

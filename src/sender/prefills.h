@@ -21,6 +21,8 @@ typedef struct epi_prefill_name {
     const char *endpoint; /* host of its control socket */
     uint16_t status_port;
     const char *instance; /* "" when it did not say */
+    const char *key; /* CURVE public key that it came with; "" without CURVE.
+                        The way back is to a socket of the same key. */
 } epi_prefill_name_t;
 
 typedef struct epi_prefill {
@@ -29,6 +31,7 @@ typedef struct epi_prefill {
     char endpoint[EPDX_ADDRESS_MAX + 1];
     uint16_t status_port;
     char instance[EPI_INSTANCE_MAX + 1];
+    char curve_key[EPI_CONTROL_KEY + 1];
     uint64_t key;
     uint32_t control;    /* its peer */
     uint32_t life;       /* tells one use of this place from the next */

@@ -38,7 +38,8 @@ epdx_status_t epi_rooms_init(epi_rooms_t *rooms, size_t capacity)
     rooms->rooms = calloc(capacity, sizeof(*rooms->rooms));
     rooms->blocks = calloc(rooms->block_max, sizeof(epi_room_ask_t *));
     if (rooms->rooms == NULL || rooms->blocks == NULL) {
-        epi_rooms_fini(rooms);
+        free(rooms->blocks);
+        free(rooms->rooms);
         return epi_fail(EPDX_ERR_NO_MEMORY,
                         "no memory for %zu rooms (EPDX_MAX_ROOMS)", capacity);
     }

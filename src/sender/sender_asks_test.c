@@ -116,20 +116,70 @@ static void test_a_late_ask_is_answered_at_once(void **state)
     world_expect_quiet(&world);
 }
 
-static void test_cancel_before_the_chunk_forgets_the_room(void **state)
+static void test_cancel_before_the_chunk_is_remembered(void **state)
 {
     (void)state;
-    open_world(1);
-    rank_ask_whole(&world, 0, 8, 5);
-    until_asks(1);
+    open_world(2);
+    rank_ask_shard(&world, 0, 8, 5, 2);
+    rank_ask_shard(&world, 1, 8, 5, 2);
+    until_asks(2);
     rank_cancel(&world, 0, 8, 55, "of another generation");
-    rank_cancel(&world, 0, 9, 1008, "of another room");
     rank_cancel(&world, 0, 8, 1008, "not wanted");
-    WORLD_UNTIL(&world, world_stats(&world).rooms_open == 0);
-    world_send(&world, 8, 5, false); /* a new room */
+    rank_expect_failed(&world, 1, 8, 1008, "not wanted");
+    assert_int_equal(world_stats(&world).rooms_open, 0);
+    world_send(&world, 8, 5, false); /* too late: it ends at once */
+    world_expect(&world, 8, EPDX_ERR_CANCELLED, "not wanted");
     rank_ask_whole(&world, 0, 8, 5);
-    world_expect(&world, 8, EPDX_OK, "");
+    rank_expect_failed(&world, 0, 8, 1008, "not wanted");
     world_expect_quiet(&world);
+}
+
+static void test_cancel_without_an_ask_frees_the_chunk(void **state)
+{
+    (void)state;
+    open_world(2);
+    world_send(&world, 8, 5, false);
+    rank_cancel(&world, 0, 8, 1008, "of a rank that nobody knows");
+    rank_register(&world, 0, WORLD_HIDDEN, 0);
+    rank_cancel(&world, 0, 8, 1008, "gave up before it asked");
+    world_expect(&world, 8, EPDX_ERR_CANCELLED, "gave up before it asked");
+    rank_ask_whole(&world, 1, 8, 5);
+    rank_expect_failed(&world, 1, 8, 1008, "gave up before it asked");
+    world_expect_quiet(&world);
+}
+
+static void test_cancel_ahead_of_everything_is_remembered(void **state)
+{
+    (void)state;
+    open_world(2);
+    rank_register(&world, 0, WORLD_HIDDEN, 0);
+    rank_cancel(&world, 0, 8, 1008, "");
+    rank_ask_whole(&world, 1, 8, 5);
+    rank_expect_failed(&world, 1, 8, 1008, "cancelled by the prefill rank");
+    world_send(&world, 8, 5, false);
+    world_expect(&world, 8, EPDX_ERR_CANCELLED,
+                 "cancelled by the prefill rank");
+    world_expect_quiet(&world);
+}
+
+static void test_cancel_of_what_is_over_or_delivered_changes_nothing(
+    void **state)
+{
+    (void)state;
+    open_world(2);
+    rank_register(&world, 1, WORLD_HIDDEN, 0);
+    epi_loopback_hold_pulls(world.ranks[0].dp, true);
+    rank_ask_whole(&world, 0, 8, 5);
+    world_send(&world, 8, 5, false);
+    WORLD_UNTIL(&world, world.ranks[0].offers == 1);
+    rank_cancel(&world, 1, 8, 1008, "of a rank that is none of the room's");
+    rank_ask_whole(&world, 1, 7, 5); /* it comes after the cancel */
+    until_asks(2);
+    epi_loopback_hold_pulls(world.ranks[0].dp, false);
+    world_expect(&world, 8, EPDX_OK, "");
+    rank_cancel(&world, 0, 8, 1008, "late");
+    rank_ask_whole(&world, 0, 8, 5);
+    rank_expect_failed(&world, 0, 8, 1008, "room 8 has ended: delivered");
 }
 
 static void test_a_cancel_of_another_generation_is_ignored(void **state)
@@ -353,15 +403,20 @@ static void test_the_oldest_waiting_room_makes_way(void **state)
     rank_ask_whole(&world, 0, 1, 5);
     rank_ask_whole(&world, 0, 2, 5);
     rank_ask_whole(&world, 0, 3, 5);
-    rank_expect_failed(&world, 0, 1, 1001, "too many rooms wait for rows");
-    assert_int_equal(world_stats(&world).rooms_evicted, 1);
+    WORLD_UNTIL(&world, world_stats(&world).rooms_evicted == 1); /* room 1 */
     assert_int_equal(world_stats(&world).rooms_open, 2);
-    world_send(&world, 4, 5, false); /* a chunk is worth more */
-    rank_expect_failed(&world, 0, 2, 1002, "too many rooms wait for rows");
+    world_send(&world, 4, 5, false); /* a chunk is worth more than room 2 */
+    WORLD_UNTIL(&world, world_stats(&world).rooms_evicted == 2);
     world_send(&world, 3, 5, false);
     world_expect(&world, 3, EPDX_OK, "");
     rank_ask_whole(&world, 0, 4, 5);
     world_expect(&world, 4, EPDX_OK, "");
+    world_send(&world, 1, 5, false); /* it was forgotten, not failed */
+    rank_ask_whole(&world, 0, 1, 5);
+    world_expect(&world, 1, EPDX_OK, "");
+    assert_int_equal(world.ranks[0].status_count, 0);
+    assert_int_equal(world_stats(&world).rooms_failed, 0);
+    world_expect_quiet(&world);
 }
 
 #define TEST(name) cmocka_unit_test_teardown(name, close_world)
@@ -373,7 +428,10 @@ int main(void)
         TEST(test_a_newer_ask_takes_the_place_of_the_older),
         TEST(test_asks_for_a_room_that_is_being_delivered),
         TEST(test_a_late_ask_is_answered_at_once),
-        TEST(test_cancel_before_the_chunk_forgets_the_room),
+        TEST(test_cancel_before_the_chunk_is_remembered),
+        TEST(test_cancel_without_an_ask_frees_the_chunk),
+        TEST(test_cancel_ahead_of_everything_is_remembered),
+        TEST(test_cancel_of_what_is_over_or_delivered_changes_nothing),
         TEST(test_a_cancel_of_another_generation_is_ignored),
         TEST(test_cancel_of_one_fails_the_room_for_all),
         TEST(test_cancel_while_delivering_waits_for_the_offers),

@@ -194,9 +194,13 @@ static void rank_offer(rank_t *rank, const epi_dp_event_t *event)
     target = rank->last.part == EPI_PART_MAIN ? (uint8_t *)rank->main
                                               : (uint8_t *)rank->deepstack;
     target += rank->last.row_start * rank->last.width * 2;
-    assert_int_equal(rank->dp->ops->pull(rank->dp, event->offer, rank->region,
-                                         target, bytes, 5),
-                     EPDX_OK);
+    assert_int_equal(
+        rank->dp->ops->pull(rank->dp, event->offer,
+                            &(epi_dp_target_t){.region = rank->region,
+                                               .at = target,
+                                               .bytes = bytes,
+                                               .cookie = 5}),
+        EPDX_OK);
 }
 
 static bool rank_step(rank_t *rank)

@@ -116,9 +116,12 @@ static void rank_step(void)
     while (rank.dp->ops->next(rank.dp, &event)) {
         if (event.kind == EPI_DP_OFFER) {
             assert_int_equal(event.payload_bytes, sizeof(rank.rows));
-            assert_int_equal(rank.dp->ops->pull(rank.dp, event.offer,
-                                                rank.region, rank.rows,
-                                                sizeof(rank.rows), 1),
+            assert_int_equal(rank.dp->ops->pull(
+                                 rank.dp, event.offer,
+                                 &(epi_dp_target_t){.region = rank.region,
+                                                    .at = rank.rows,
+                                                    .bytes = sizeof(rank.rows),
+                                                    .cookie = 1}),
                              EPDX_OK);
         } else if (event.kind == EPI_DP_PULLED) {
             assert_int_equal(event.status, EPDX_OK);

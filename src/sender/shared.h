@@ -16,6 +16,7 @@
 #include "base/mailbox.h"
 #include "base/options.h"
 #include "dataplane/dataplane.h"
+#include "discovery/route.h"
 #include "epdx/sender.h"
 #include "wire/control.h"
 
@@ -45,6 +46,10 @@ typedef struct epi_send_config {
     char bootstrap[EPDX_ADDRESS_MAX + 1]; /* "" : none */
     char token[sizeof(((epi_options_t *)0)->bootstrap_token)];
     char instance[EPI_INSTANCE_MAX + 1];
+    char curve_key[EPI_ROUTE_KEY + 1]; /* public, of curve_key_file; "": none */
+    char curve_key_file[EPI_OPTION_PATH];
+    char curve_allowed_file[EPI_OPTION_PATH];
+    char ca_file[EPI_OPTION_PATH];
 } epi_send_config_t;
 
 /** A room that the caller spoke of, until its outcome is polled. */
@@ -73,7 +78,7 @@ typedef struct epi_send_ended {
 typedef struct epi_send_counters {
     _Atomic uint64_t rooms_done, rooms_failed, rooms_evicted;
     _Atomic uint64_t bytes_offered;
-    _Atomic uint64_t asks, asks_late, frames_dropped;
+    _Atomic uint64_t asks, asks_late, frames_dropped, handshakes_refused;
     _Atomic size_t rooms_open, peers;
     atomic_bool registered;
     atomic_bool transport_known; /* transport is written, and not again */

@@ -149,8 +149,13 @@ void fake_encode_offer(fake_encode_t *encode, size_t index, epi_part_t part,
                           &encode->peers[index]) == EPDX_OK,
              "connect");
     }
-    must(ops->offer(encode->dp, encode->peers[index], packed, sizeof(packed),
-                    NULL, payload, bytes, index) == EPDX_OK,
+    must(ops->offer(encode->dp, encode->peers[index],
+                    &(epi_dp_send_t){.header = packed,
+                                     .header_bytes = sizeof(packed),
+                                     .region = NULL,
+                                     .payload = payload,
+                                     .payload_bytes = bytes,
+                                     .cookie = index}) == EPDX_OK,
          "offer");
 }
 
@@ -195,7 +200,7 @@ void fake_encode_die(fake_encode_t *encode)
 
 void fake_encode_close(fake_encode_t *encode)
 {
-    if (encode->control != NULL) {
+    if (encode->dp != NULL) {
         fake_encode_die(encode);
     }
     epi_http_close(encode->http);

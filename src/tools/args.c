@@ -19,14 +19,17 @@ typedef struct shown {
 static shown_t show(const char *value)
 {
     shown_t shown;
-    size_t i;
+    size_t length = strnlen(value, SHOWN_MAX + 1);
 
-    for (i = 0; i < SHOWN_MAX && value[i] != '\0'; i++) {
-        unsigned char byte = (unsigned char)value[i];
+    (void)snprintf(shown.text, sizeof(shown.text), "%.*s%s", SHOWN_MAX, value,
+                   length > SHOWN_MAX ? "..." : "");
+    for (char *at = shown.text; *at != '\0'; at++) {
+        unsigned char byte = (unsigned char)*at;
 
-        shown.text[i] = byte < 0x20 || byte == 0x7f ? '?' : value[i];
+        if (byte < 0x20 || byte == 0x7f) {
+            *at = '?';
+        }
     }
-    (void)strcpy(shown.text + i, value[i] == '\0' ? "" : "...");
     return shown;
 }
 
@@ -78,11 +81,23 @@ static epdx_status_t check_host(const epi_arg_t *arg, const char *value)
     return EPDX_OK;
 }
 
+/* A bootstrap server that is asked may be one of https; where a program is to
+ * listen itself (any port will do), the settings of TLS say so. */
+static const char *behind_scheme(const epi_arg_t *arg, const char *value)
+{
+    const char *scheme = "https://";
+
+    return arg->min > 0 && strncmp(value, scheme, strlen(scheme)) == 0
+               ? value + strlen(scheme)
+               : value;
+}
+
 static epdx_status_t check_address(const epi_arg_t *arg, const char *value)
 {
     epi_address_t address;
 
-    if (!epi_address_parse(value, &address) || address.port < arg->min) {
+    if (!epi_address_parse(behind_scheme(arg, value), &address) ||
+        address.port < arg->min) {
         return wrong(arg, value,
                      arg->min > 0 ? "is not HOST:PORT with a port from 1"
                                   : "is not HOST:PORT");

@@ -43,6 +43,10 @@ static const epi_arg_t table[] = {
      EPI_ARG_FLAG, OPTION(once), 0, 0},
     {"chunk-own", NULL, "send from own memory instead of the ring",
      EPI_ARG_FLAG, OPTION(chunk_own), 0, 0},
+    {"hold", "N",
+     "for tests: after the first N items of this node send\n"
+     "none until SIGUSR1",
+     EPI_ARG_COUNT, OPTION(hold), 0, EPI_REQUESTS_MAX},
 };
 
 static epdx_status_t check_ranks(epi_encode_options_t *options)
@@ -63,6 +67,11 @@ static epdx_status_t check_ranks(epi_encode_options_t *options)
         return epi_fail(
             EPDX_ERR_INVALID, "--rank %llu: is not below --tp, which is %llu",
             (unsigned long long)options->rank, (unsigned long long)options->tp);
+    }
+    if (options->once && options->tp > 1) {
+        return epi_fail(EPDX_ERR_INVALID,
+                        "--once: several ranks must end together, and only "
+                        "under mpirun can they");
     }
     if (options->rank > 0 && options->bootstrap == NULL) {
         return epi_fail(EPDX_ERR_INVALID,

@@ -13,6 +13,7 @@ typedef struct epi_encode_options {
     uint64_t rank;         /* EPI_ARG_UNSET: 0, or that of mpirun */
     uint64_t ring_mb;      /* 0: EPDX_ENCODE_RING_MB */
     uint64_t timeout_ns;   /* 0: EPDX_WAITING_TIMEOUT_S */
+    uint64_t hold;         /* EPI_ARG_UNSET: do not hold */
     epi_arg_part_t node;
     bool once;
     bool chunk_own;
@@ -21,7 +22,11 @@ typedef struct epi_encode_options {
 
 #define EPI_ENCODE_OPTIONS_PRESET                                              \
     {                                                                          \
-        .source = EPI_SOURCE_PRESET, .rank = EPI_ARG_UNSET, .node = { 0, 1 }   \
+        .source = EPI_SOURCE_PRESET, .rank = EPI_ARG_UNSET,                    \
+        .hold = EPI_ARG_UNSET, .node = {                                       \
+            0,                                                                 \
+            1                                                                  \
+        }                                                                      \
     }
 
 /** The table; its check also fills in tp, rank and mpi. */

@@ -120,6 +120,25 @@ static void later_ranks_need_the_bootstrap(void **state)
                  "--workload=w", "--tp=2", "--rank=1");
 }
 
+static void once_of_several_processes(void **state)
+{
+    (void)state;
+    ASSERT_WRONG("--once: several ranks must end together, and only under "
+                 "mpirun can they",
+                 "--workload=w", "--tp=2", "--rank=0", "--once");
+    (void)setenv("OMPI_COMM_WORLD_SIZE", "2", 1);
+    assert_int_equal(PARSE("--workload=w", "--tp=2", "--once"), EPDX_OK);
+}
+
+static void a_hold_is_none_or_a_count(void **state)
+{
+    (void)state;
+    assert_int_equal(PARSE("--workload=w"), EPDX_OK);
+    assert_int_equal(options.hold, EPI_ARG_UNSET);
+    assert_int_equal(PARSE("--workload=w", "--hold=0"), EPDX_OK);
+    assert_int_equal(options.hold, 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -131,6 +150,8 @@ int main(void)
         cmocka_unit_test_setup(listen_or_bootstrap, no_launcher),
         cmocka_unit_test_setup(several_ranks_need_a_rank, no_launcher),
         cmocka_unit_test_setup(rank_below_tp, no_launcher),
+        cmocka_unit_test_setup(a_hold_is_none_or_a_count, no_launcher),
+        cmocka_unit_test_setup(once_of_several_processes, no_launcher),
         cmocka_unit_test_setup(later_ranks_need_the_bootstrap, no_launcher),
     };
 

@@ -9,6 +9,9 @@
  * An item goes through the ring, in order: while the ring is full nothing else
  * can be done. One that the ring can never hold goes from own memory, as all do
  * with --chunk-own; own memory in use is held to the ring's size, or one item.
+ *
+ * With --hold nothing is sent after so many items until SIGUSR1: a test can
+ * then do to peers what it likes while their asks wait.
  */
 #include "tools/encode_serve.h"
 
@@ -24,6 +27,7 @@
 #include "base/text.h"
 #include "tools/report.h"
 #include "tools/rooms.h"
+#include "tools/world.h"
 
 #define OUTCOMES     64
 #define BUSY_WAIT_NS (100 * EPI_US) /* something waits for room */
@@ -40,6 +44,9 @@ typedef struct serve {
     uint64_t own_bytes;
     uint64_t own_max;
     bool peers;
+    bool full;          /* the ring was, when it was last tried */
+    uint64_t hold;      /* items until the hold; EPI_ARG_UNSET: none */
+    uint64_t held_asks; /* asks that the hold last told of */
     epi_progress_line_t progress;
 } serve_t;
 
@@ -55,6 +62,7 @@ void epi_encode_block_signals(void)
     sigset_t set;
 
     stop_signals(&set);
+    (void)sigaddset(&set, SIGUSR1); /* ends a hold */
     (void)pthread_sigmask(SIG_BLOCK, &set, NULL);
     (void)signal(SIGPIPE, SIG_IGN);
 }
@@ -67,6 +75,39 @@ static bool told_to_stop(uint64_t wait_ns)
 
     stop_signals(&set);
     return sigtimedwait(&set, NULL, &time) > 0;
+}
+
+static bool told_to_go_on(void)
+{
+    const struct timespec now = {0, 0};
+    sigset_t set;
+
+    (void)sigemptyset(&set);
+    (void)sigaddset(&set, SIGUSR1);
+    return sigtimedwait(&set, NULL, &now) > 0;
+}
+
+/* Whether to send nothing now; says how many asks have come by then. */
+static bool on_hold(serve_t *serve)
+{
+    epdx_sender_stats_t stats;
+
+    if (serve->hold == EPI_ARG_UNSET || serve->totals.sent < serve->hold) {
+        return false;
+    }
+    if (told_to_go_on()) {
+        epi_log_info("hold: over");
+        serve->hold = EPI_ARG_UNSET;
+        return false;
+    }
+    epdx_sender_stats(serve->sender, &stats);
+    if (stats.asks != serve->held_asks) {
+        serve->held_asks = stats.asks;
+        epi_log_info("hold: %llu items sent, %llu asks came",
+                     (unsigned long long)serve->totals.sent,
+                     (unsigned long long)stats.asks);
+    }
+    return true;
 }
 
 static bool more_items(const serve_t *serve)
@@ -248,9 +289,8 @@ static void take_outcome(serve_t *serve, const epdx_outcome_t *outcome)
     if (outcome->status == EPDX_OK) {
         serve->totals.delivered++;
     } else {
+        /* The sender has logged why. */
         serve->totals.failed++;
-        epi_log_warn("room %llu: %s", (unsigned long long)outcome->room,
-                     outcome->reason);
     }
 }
 
@@ -290,10 +330,15 @@ static epdx_status_t step(serve_t *serve, uint64_t *wait_ns_p)
 
     *wait_ns_p = busy ? 0 : IDLE_WAIT_NS;
     seek(serve);
-    if (!more_items(serve) || !peer_known(serve)) {
+    if (!more_items(serve) || !peer_known(serve) || on_hold(serve)) {
         return EPDX_OK;
     }
     status = send_next(serve);
+    if (status == EPDX_ERR_FULL && !serve->full) {
+        epi_log_debug("the ring is full, %llu items sent",
+                      (unsigned long long)serve->totals.sent);
+    }
+    serve->full = status == EPDX_ERR_FULL;
     if (status == EPDX_OK || busy) {
         *wait_ns_p = 0;
     } else if (status == EPDX_ERR_FULL) {
@@ -319,8 +364,12 @@ static epdx_status_t run(serve_t *serve)
         epi_progress_show(&serve->progress, epi_now_ns(),
                           serve->totals.delivered, serve->totals.failed);
     }
+    (void)take_outcomes(serve);
     epi_progress_clear(&serve->progress);
     serve->totals.seconds = (double)(epi_now_ns() - start_ns) / 1e9;
+    if (status == EPDX_OK && serve->options->once && serve->options->mpi) {
+        status = epi_world_meet(told_to_stop);
+    }
     return status;
 }
 
@@ -337,7 +386,10 @@ epdx_status_t epi_encode_serve(const epi_encode_options_t *options,
                                epdx_sender_t *sender,
                                epi_encode_totals_t *totals_p)
 {
-    serve_t serve = {.options = options, .source = source, .sender = sender};
+    serve_t serve = {.options = options,
+                     .source = source,
+                     .sender = sender,
+                     .hold = options->hold};
     epdx_status_t status;
 
     epdx_sender_stats(sender, &serve.totals.sender);

@@ -22,7 +22,9 @@ typedef struct epi_encode_totals {
  *  started. Ignores SIGPIPE. */
 void epi_encode_block_signals(void);
 
-/** Serve until a signal or, with --once, until every item has ended. Takes
+/** Serve until a signal or, with --once, until every item has ended; under
+ *  mpirun until that is so on every rank, since a node is there only while all
+ *  its ranks are. Takes
  *  sender: it is closed, since only then is own memory free again. Errors:
  *  EPDX_ERR_NO_MEMORY; and what the sender answers to a chunk that it should
  *  have taken. *totals_p is set in any case. */

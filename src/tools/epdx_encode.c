@@ -148,6 +148,8 @@ static void print_totals(const encode_t *encode,
     epi_json_u64(&json, "sent", totals->sent);
     epi_json_u64(&json, "delivered", totals->delivered);
     epi_json_u64(&json, "failed", totals->failed);
+    epi_json_u64(&json, "rooms_open", totals->sender.rooms_open);
+    epi_json_u64(&json, "ring_leased_bytes", totals->sender.ring_leased_bytes);
     epi_json_u64(&json, "bytes", totals->sender.bytes_offered);
     epi_json_double(&json, "seconds", totals->seconds);
     epi_json_text(&json, "transport", totals->sender.transport);

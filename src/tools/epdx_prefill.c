@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 
 #include "base/error.h"
+#include "base/log.h"
 #include "epdx/epdx.h"
 #include "tools/prefill_mpi.h"
 #include "tools/prefill_report.h"
@@ -92,16 +93,22 @@ static int run_workload(const epi_prefill_t *prefill)
 static epdx_status_t open_named(const epi_prefill_t *prefill,
                                 epi_source_t *source)
 {
-    epdx_status_t status = epi_source_open(&prefill->options->source, source);
+    const epi_prefill_options_t *options = prefill->options;
+    epdx_status_t status = epi_source_open(&options->source, source);
 
+    if (status == EPDX_OK && options->skip >= source->workload.count) {
+        status = epi_fail(
+            EPDX_ERR_INVALID, "--skip %llu: leaves nothing of %zu requests",
+            (unsigned long long)options->skip, source->workload.count);
+    }
     if (status == EPDX_OK && prefill->world->rank == 0) {
-        status = make_out(prefill->options);
+        status = make_out(options);
     }
     return epi_world_agree(prefill->world, status);
 }
 
 /* Errors before the first drain are the same on every rank: rank 0 says them,
- * and all end in order. */
+ * the others only in their logs, and all end in order. */
 static int run_ranks(epi_prefill_t *prefill, epi_source_t *source)
 {
     epdx_group_t *group = NULL;
@@ -120,6 +127,8 @@ static int run_ranks(epi_prefill_t *prefill, epi_source_t *source)
         exit_status = run_workload(prefill);
     } else if (prefill->world->rank == 0) {
         exit_status = fault(epdx_last_error(), exit_status);
+    } else {
+        epi_log_info("%s", epdx_last_error());
     }
     epdx_admission_close(prefill->admission);
     epdx_group_close(group);

@@ -19,6 +19,10 @@ static const epi_arg_t table[] = {
      "an encode node's bootstrap server; repeatable: item j\n"
      "of request i comes from number (i + j) % K of K",
      EPI_ARG_ADDRESSES, OPTION(encode), 1, 0},
+    {"skip", "S",
+     "without the first S requests, which another engine has:\n"
+     "an encode node serves each but once",
+     EPI_ARG_COUNT, OPTION(skip), 0, EPI_REQUESTS_MAX},
     {"verify", NULL, "check every byte of every item on every rank",
      EPI_ARG_FLAG, OPTION(verify), 0, 0},
     {"out", "DIR", "with --npy: write the received arrays there", EPI_ARG_TEXT,

@@ -9,6 +9,7 @@ typedef struct epi_prefill_options {
     epi_arg_list_t encode;
     const char *out;
     const char *host;               /* NULL: EPDX_HOST */
+    uint64_t skip;                  /* requests left out at the start */
     uint64_t concurrency;           /* 0: 32 */
     uint64_t pool_mb;               /* 0: EPDX_RECV_POOL_MB */
     uint64_t timeout_ns;            /* 0: EPDX_WAITING_TIMEOUT_S */

@@ -49,6 +49,12 @@ static const char *sharding(const report_t *report)
                                                               : "not sharded";
 }
 
+static uint64_t requests(const report_t *report)
+{
+    return report->prefill->source->workload.count -
+           report->prefill->options->skip;
+}
+
 static void print_table(const report_t *report)
 {
     const epi_prefill_totals_t *totals = report->totals;
@@ -60,8 +66,9 @@ static void print_table(const report_t *report)
     epi_report_row(stdout, "rows of", "%llu x %s, %u deepstack levels",
                    (unsigned long long)source->hidden, dtype_name(report),
                    source->levels);
-    epi_report_row(stdout, "requests", "%zu: %llu admitted, %llu failed",
-                   source->workload.count, (unsigned long long)totals->admitted,
+    epi_report_row(stdout, "requests", "%llu: %llu admitted, %llu failed",
+                   (unsigned long long)requests(report),
+                   (unsigned long long)totals->admitted,
                    (unsigned long long)totals->failed);
     epi_report_row(stdout, "items, rows", "%llu, %llu",
                    (unsigned long long)totals->items,
@@ -118,7 +125,7 @@ static void print_json(const report_t *report)
 
     epi_json_begin(&json, stdout);
     epi_json_u64(&json, "ranks", report->prefill->world->size);
-    epi_json_u64(&json, "requests", report->prefill->source->workload.count);
+    epi_json_u64(&json, "requests", requests(report));
     epi_json_u64(&json, "admitted", totals->admitted);
     epi_json_u64(&json, "items", totals->items);
     epi_json_u64(&json, "rows", totals->rows);

@@ -131,6 +131,7 @@ static void take_admitted(run_t *run, const epdx_admitted_t *admitted)
 
     run->ended++;
     totals->admitted++;
+    epi_log_info("request %s is admitted", admitted->id);
     if (!epi_workload_find(run->workload, admitted->id, &index)) {
         epi_log_error("admitted request %s is not of this workload",
                       admitted->id);
@@ -237,6 +238,8 @@ epdx_status_t epi_prefill_run(const epi_prefill_t *prefill,
         .prefill = prefill,
         .workload = &prefill->source->workload,
         .totals = totals,
+        .staged = (size_t)prefill->options->skip,
+        .ended = (size_t)prefill->options->skip,
     };
     epdx_status_t status =
         epi_latencies_init(&totals->latencies, run.workload->count);

@@ -136,16 +136,17 @@ case_nodes() {
 case_encode_ranks() {
     local first first_address
     trace
-    encode rank-0 --workload "$work/trace" --hidden 40 --levels 2 --tp 2 --rank 0 --once
+    encode rank-0 --workload "$work/trace" --hidden 40 --levels 2 --tp 2 --rank 0
     first=$pid
     first_address=$address
     "$bin/epdx_encode" --workload "$work/trace" --hidden 40 --levels 2 --tp 2 --rank 1 \
-        --bootstrap "$address" --host 127.0.0.1 --ring-mb 8 --once >"$work/rank-1.log" 2>&1 </dev/null &
+        --bootstrap "$address" --host 127.0.0.1 --ring-mb 8 >"$work/rank-1.log" 2>&1 </dev/null &
     pid=$!
     started+=("$pid")
     prefill 4 --workload "$work/trace" --hidden 40 --levels 2 --encode "$first_address" \
         --verify || fail "epdx_prefill of two processes"
     holds '"failed":0,"mismatched_bytes":0}'
+    kill -TERM "$first" "$pid"
     ended "$first" 0
     wait "$pid" || fail "rank 1 failed"
     grep -q '"rank":1,"tp":2,"items":9,"sent":9,"delivered":9,"failed":0,' "$work/rank-1.log" ||
@@ -236,7 +237,7 @@ refused() {
 
 case_arguments() {
     local program
-    for program in epdx_encode epdx_prefill epdx_info; do
+    for program in epdx_encode epdx_prefill epdx_info epdx_bootstrap; do
         refused "$program" "$program: unknown option \"--x\"; see --help" --x
         "$bin/$program" --help | grep -q "^usage: $program " || fail "$program --help"
         [[ $("$bin/$program" --version) =~ ^$program\ [0-9]+\.[0-9]+\.[0-9]+$ ]] ||

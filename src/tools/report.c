@@ -11,6 +11,7 @@
 #include "base/error.h"
 
 #define PROGRESS_EVERY_NS (200 * EPI_MS)
+#define VALUE_MAX         256
 
 void epi_progress_init(epi_progress_line_t *progress, const char *program,
                        const char *what, uint64_t total, bool always)
@@ -181,11 +182,12 @@ void epi_json_end(epi_json_t *json)
 
 void epi_report_row(FILE *out, const char *name, const char *format, ...)
 {
+    char value[VALUE_MAX];
     va_list arguments;
+    int length;
 
-    fprintf(out, "  %-22s", name);
     va_start(arguments, format);
-    (void)vfprintf(out, format, arguments);
+    length = vsnprintf(value, sizeof(value), format, arguments);
     va_end(arguments);
-    fputc('\n', out);
+    fprintf(out, "  %-22s%s\n", name, length < 0 ? "?" : value);
 }

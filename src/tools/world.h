@@ -51,6 +51,10 @@ EPDX_MUST_CHECK epdx_status_t epi_world_gather(const epi_world_t *world,
 EPDX_MUST_CHECK epdx_status_t epi_world_agree(const epi_world_t *world,
                                               epdx_status_t status);
 
+/** Wait, asleep, until every rank has come here. stop() sleeps for at most
+ *  wait_ns; once it says true, the others have 10 seconds: EPDX_ERR_TIMEOUT. */
+EPDX_MUST_CHECK epdx_status_t epi_world_meet(bool (*stop)(uint64_t wait_ns));
+
 /** End all ranks at once. MPI_Abort() may hang where a peer is lost, so this
  *  process ends within 5 seconds in any case. */
 _Noreturn void epi_world_abort(int exit_status);

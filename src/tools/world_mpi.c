@@ -10,6 +10,8 @@
 #include "tools/world.h"
 
 #define ABORT_SECONDS 5
+#define MEET_PAUSE_NS (5 * EPI_MS)
+#define MEET_LIMIT_NS (10 * EPI_S)
 
 static epdx_status_t failed(const char *call, int code)
 {
@@ -133,6 +135,29 @@ epdx_status_t epi_world_agree(const epi_world_t *world, epdx_status_t status)
         return agreed;
     }
     return share_words(world, lowest, status);
+}
+
+epdx_status_t epi_world_meet(bool (*stop)(uint64_t wait_ns))
+{
+    MPI_Request request;
+    uint64_t due = EPI_NEVER;
+    int code = MPI_Ibarrier(MPI_COMM_WORLD, &request);
+    int done = 0;
+
+    while (code == MPI_SUCCESS) {
+        code = MPI_Test(&request, &done, MPI_STATUS_IGNORE);
+        if (code == MPI_SUCCESS && done) {
+            return EPDX_OK;
+        }
+        if (stop(MEET_PAUSE_NS) && due == EPI_NEVER) {
+            due = epi_now_ns() + MEET_LIMIT_NS;
+        }
+        if (epi_now_ns() >= due) {
+            return epi_fail(EPDX_ERR_TIMEOUT,
+                            "the other ranks did not end within 10 s");
+        }
+    }
+    return failed("MPI_Ibarrier", code);
 }
 
 _Noreturn void epi_world_abort(int exit_status)
