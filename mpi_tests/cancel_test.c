@@ -54,17 +54,20 @@ static void stage(size_t number, const engine_request_t *request)
     CHECK_ALL_STATUS(engine_stage(&engine, number, request), EPDX_OK);
 }
 
-/* On rank 0: until every rank asked for items of rooms. */
-static void until_asked(uint64_t rooms)
+/* On rank 0: until every rank asked for the first items of request 0. */
+static void until_asked(size_t items)
 {
     uint64_t limit = epi_now_ns() + 20 * EPI_S;
-    uint64_t asks = rooms * (uint64_t)harness_size();
+    size_t wanted = harness_rank() == 0 ? items * (size_t)harness_size() : 0;
+    size_t asked = 0;
+    epi_ask_t ask;
 
-    while (harness_rank() == 0 && proxy_seen(proxy, PROXY_ASK) < asks &&
-           epi_now_ns() < limit) {
+    while (asked < wanted && epi_now_ns() < limit) {
+        asked += proxy_ask_of(proxy, asked / items,
+                              engine_room(0, asked % items), &ask);
         sched_yield();
     }
-    CHECK_ALL(ON_0(proxy_seen(proxy, PROXY_ASK) >= asks));
+    CHECK_ALL(asked == wanted);
 }
 
 /* Cancelled by one rank, ended on all by one drain. */

@@ -18,13 +18,18 @@ static void check(epdx_status_t status)
 int main(int argc, char **argv)
 {
     epdx_admission_params_t params = {.struct_size = sizeof(params)};
-    epdx_item_t item = {.room = 42, .span = 1024, .encode = argv[1]};
+    epdx_item_t item = {.room = 42, .span = 1024};
     epdx_request_t request = {.id = "r1", .items = &item, .item_count = 1};
     epdx_group_t *group = NULL;
     epdx_admission_t *admission = NULL;
     epdx_decisions_t now;
     int provided;
 
+    if (argc != 2) {
+        fprintf(stderr, "usage: %s HOST:PORT (the encode node's)\n", argv[0]);
+        return 2;
+    }
+    item.encode = argv[1];
     MPI_Init_thread(&argc, &argv, MPI_THREAD_FUNNELED, &provided);
     check(epdx_group_mpi(MPI_COMM_WORLD, UINT64_C(60000000000), &group));
 
@@ -41,9 +46,10 @@ int main(int argc, char **argv)
         for (size_t i = 0; i < now.admitted_count; i++) {
             const epdx_admitted_t *ready = &now.admitted[i];
 
-            /* Prefill reads the rows where they landed, then gives them back.
-             */
-            printf("%s: rows at %p\n", ready->id, ready->items[0].main);
+            /* Prefill reads rows where they landed, then gives them back. */
+            printf("%s: %zu bytes at %p, the first is '%c'\n", ready->id,
+                   ready->items[0].main_bytes, ready->items[0].main,
+                   *(const char *)ready->items[0].main);
             check(epdx_admission_release(admission, ready->id));
         }
         for (size_t i = 0; i < now.failed_count; i++) {

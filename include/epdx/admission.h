@@ -109,6 +109,10 @@ epdx_admission_open(epdx_group_t *group, const epdx_admission_params_t *params,
  *                              likewise, and the first use is untouched;
  *          EPDX_ERR_FULL       EPDX_MAX_REQUESTS requests are pending:
  *                              likewise.
+ *          Requests that were admitted and not released count, too: one that
+ *          passes EPDX_MAX_REQUESTS, or whose items pass EPDX_MAX_ITEMS, only
+ *          together with those is recorded, and fails on all ranks with
+ *          EPDX_ERR_FULL in the next drain.
  */
 EPDX_API EPDX_MUST_CHECK epdx_status_t epdx_admission_stage(
     epdx_admission_t *admission, const epdx_request_t *request);

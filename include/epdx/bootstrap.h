@@ -58,7 +58,9 @@ EPDX_API EPDX_MUST_CHECK epdx_status_t epdx_bootstrap_open(
 
 /**
  * Where the server listens, "host:port" with the port that was taken, or
- * "https://host:port" with TLS: what senders and items name it by.
+ * "https://host:port" with TLS: what senders and items name it by. Of a server
+ * that listens on a wildcard it is that wildcard, such as "0.0.0.0:8998", which
+ * is no name for anybody: publish the node's own address with this port.
  *
  * Shapes:  none.
  * Units:   none.
@@ -81,7 +83,8 @@ EPDX_API void epdx_bootstrap_stats(const epdx_bootstrap_t *bootstrap,
                                    epdx_bootstrap_stats_t *stats_p);
 
 /**
- * End the server.
+ * End the server. Close the senders that are registered with it first: each
+ * tells it that it is gone, and waits a little where nobody answers.
  *
  * Shapes:  none.
  * Units:   none.

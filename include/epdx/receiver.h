@@ -35,7 +35,8 @@ typedef struct epdx_receiver_params {
     const char *host;
     size_t pool_bytes; /**< 0: EPDX_RECV_POOL_MB */
     /** pool_bytes of the caller's memory, 256-byte aligned, to be used as the
-     *  pool; NULL: the receiver allocates it. */
+     *  pool; NULL: the receiver allocates it. See epdx_receiver_close() for
+     *  when it may be used again. */
     void *pool;
     uint64_t waiting_timeout_ns;   /**< 0: EPDX_WAITING_TIMEOUT_S */
     uint64_t bootstrap_timeout_ns; /**< 0: EPDX_BOOTSTRAP_TIMEOUT_S */
@@ -71,7 +72,8 @@ typedef struct epdx_receiver_stats {
  * Units:   bytes; nanoseconds; rows of hidden elements of dtype.
  * Owns:    params is read during the call only; *receiver_p is the caller's,
  *          who ends it with epdx_receiver_close(). A pool given by the caller
- *          stays the caller's and must outlive the receiver.
+ *          stays the caller's and must outlive the receiver, and see
+ *          epdx_receiver_close().
  * Threads: any; from then on all calls on one receiver come from one thread.
  * Errors:  EPDX_ERR_INVALID    a parameter or EPDX_* variable is out of range,
  *                              or host is a wildcard address;
@@ -100,7 +102,8 @@ EPDX_API EPDX_MUST_CHECK epdx_status_t epdx_receiver_open(
  *                              than EPDX_MAX_ITEMS items, or an item of over
  *                              2^31 - 1 rows;
  *          EPDX_ERR_DUPLICATE  a room is in use by this or another request;
- *          EPDX_ERR_FULL       EPDX_MAX_REQUESTS or EPDX_MAX_ITEMS is reached.
+ *          EPDX_ERR_FULL       EPDX_MAX_REQUESTS or EPDX_MAX_ITEMS is reached
+ *                              by what is pending or not yet released.
  *          On error *job_p is unchanged and nothing was asked for;
  *          epdx_last_error() names the item and the setting.
  */
@@ -111,7 +114,8 @@ epdx_receiver_stage(epdx_receiver_t *receiver, const epdx_request_t *request,
 /**
  * Act on what the I/O side reported since the last call: states change, waiting
  * requests get their leases, deadlines pass. With EPDX_PROGRESS_CALLER it also
- * runs one step of the I/O loop.
+ * runs one step of the I/O loop. There is no descriptor to wait on: call it at
+ * your own pace, such as once a scheduling cycle.
  *
  * Shapes:  none.
  * Units:   none.
@@ -217,7 +221,11 @@ EPDX_API void epdx_receiver_stats(const epdx_receiver_t *receiver,
  *
  * Shapes:  none.
  * Units:   none.
- * Owns:    takes receiver and every job of it; NULL is allowed.
+ * Owns:    takes receiver and every job of it; NULL is allowed. A pool of the
+ *          caller's may be used again afterwards, unless a receive did not end
+ *          within 2 s: then this error is logged, "... receives did not end in
+ *          2 s: the receive pool is left allocated", and the pool may still be
+ *          written to until the process ends: neither free nor reuse it.
  * Threads: the receiver's thread; blocks while the I/O thread ends.
  * Errors:  none.
  */

@@ -6,6 +6,11 @@
  *
  * The receivers pull: a sender offers rows and keeps them until every receiver
  * of the room has them, or the room has failed.
+ *
+ * A node of several ranks (world_size > 1) has dp_size groups, each of
+ * world_size / dp_size ranks in a row. EVERY rank of group room % dp_size sends
+ * the whole item; each serves its own block of the prefill ranks, whose number
+ * must be a multiple of world_size / dp_size.
  */
 #ifndef EPDX_SENDER_H
 #define EPDX_SENDER_H
@@ -128,15 +133,19 @@ EPDX_API void epdx_sender_return(epdx_sender_t *sender,
                                  const epdx_chunk_t *chunk);
 
 /**
- * Send a room's rows to every prefill rank that asks for them.
+ * Send a room's rows to every prefill rank that asks for them. A room is used
+ * once: see epdx_item_t.
  *
  * Shapes:  chunk as epdx_sender_lease() gives it, filled.
  * Units:   rows.
  * Owns:    a leased chunk is the sender's from here on; own memory must stay
  *          valid and unchanged until the room's outcome is polled.
  * Threads: the sender's thread. Never blocks, never does I/O.
- * Errors:  EPDX_ERR_INVALID    the chunk has no rows or no main rows, or its
- *                              lease is not out;
+ * Errors:  EPDX_ERR_INVALID    the chunk has no rows, no main rows, or more
+ *                              bytes than there can be; it lacks deepstack rows
+ *                              with levels over 0, or has some with levels 0;
+ *                              its lease is not out, or was sent before, or the
+ *                              leased chunk was changed;
  *          EPDX_ERR_DUPLICATE  the room has a chunk already, whose outcome was
  *                              not polled yet: it is untouched;
  *          EPDX_ERR_FULL       EPDX_MAX_ROOMS rooms are open: poll outcomes.
@@ -161,7 +170,8 @@ EPDX_API EPDX_MUST_CHECK epdx_status_t epdx_sender_fail(epdx_sender_t *sender,
 
 /**
  * Take the outcomes of rooms that ended. With EPDX_PROGRESS_CALLER it also
- * runs one step of the I/O loop.
+ * runs one step of the I/O loop. There is no descriptor to wait on: call it at
+ * your own pace.
  *
  * Shapes:  at most outcome_max outcomes, in the order the rooms ended.
  * Units:   none.
@@ -197,11 +207,15 @@ EPDX_API void epdx_sender_stats(const epdx_sender_t *sender,
 
 /**
  * End the sender. Receivers of open rooms are told; the bootstrap server is
- * told that this rank is gone.
+ * told that this rank is gone, so close the sender before its server.
  *
  * Shapes:  none.
  * Units:   none.
- * Owns:    takes sender; NULL is allowed. Own memory sent is free afterwards.
+ * Owns:    takes sender; NULL is allowed. Own memory sent is the caller's
+ *          again, unless an offer did not end within 2 s: then this error is
+ *          logged, "... offers did not end in 2 s: the ring is left allocated",
+ *          and own memory of rooms without an outcome may still be read until
+ *          the process ends: neither free nor reuse it.
  * Threads: the sender's thread; blocks while the I/O thread ends.
  * Errors:  none.
  */

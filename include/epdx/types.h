@@ -55,6 +55,8 @@ typedef struct epdx_rows {
 
 /** One item to receive. */
 typedef struct epdx_item {
+    /** Used once: not again within EPDX_ENDED_ROOMS_S of its end. An encode
+     *  rank remembers how a room ended, and answers later asks with that. */
     uint64_t room;
     uint64_t span; /**< rows of the whole item */
     /** The encode node's bootstrap server, "host:port" or "[v6]:port", with

@@ -61,7 +61,7 @@ def case_stopped(system):
         system.encode(f"node {node}", "--workload", workload, *SHAPE, "--node",
                       f"{node}/2", "--ring-mb", 8, "--bootstrap",
                       servers[node].address)
-    servers[0].send(signal.SIGSTOP)
+    servers[0].stop()
     prefill = engine(system, "engine", workload, "--encode", servers[0].address,
                      "--encode", servers[1].address, "--concurrency", count,
                      settings={"EPDX_LOOKUP_TIMEOUT_S": 1})

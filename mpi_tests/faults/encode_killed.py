@@ -149,7 +149,7 @@ def case_stopped(system):
     both = nodes(system, workload, settings=beat)
     prefill = engine(system, ranks, workload, both, settings=beat)
     when_held(both[0], ranks)
-    stopped = both[0].send(signal.SIGSTOP)
+    stopped = both[0].stop()
     asked = of_node(0)[SERVED:SERVED + WINDOW]
     later = of_node(0)[SERVED + WINDOW:]
     took = 0
@@ -186,7 +186,7 @@ def case_stopped(system):
 def stopped_while_pulled(system, what, limit, *words, settings):
     """Stopped as rows flow: what was under way fails within the limit, and the
     memory that was pulled into is used again."""
-    count = 400
+    count = 100
     workload = system.workload([[8000]] * count)  # 16 MB each
     settings = dict(settings, UCX_TLS="tcp")
     both = [system.encode(f"node {node}", "--workload", workload, *HIDDEN,
@@ -199,7 +199,7 @@ def stopped_while_pulled(system, what, limit, *words, settings):
         settings=dict(settings, EPDX_BOOTSTRAP_TIMEOUT_S=1,
                       EPDX_LOOKUP_TIMEOUT_S=1))
     prefill.ranks[0].wait("is admitted$", count=6)
-    stopped = both[0].send(signal.SIGSTOP)
+    stopped = both[0].stop()
     prefill.ranks[0].wait(" failed on rank ", count=WINDOW)
     both[0].send(signal.SIGCONT)
     prefill.wait_end(90)

@@ -18,10 +18,12 @@ def start(system, name, workload, *words, hidden=HIDDEN, **more):
                          "--ring-mb", 16, *words, **more)
 
 
-def engine(system, workload, address, ranks=2):
-    return system.prefill("prefill", ranks, "--workload", workload, "--hidden",
+def engine(system, workload, address):
+    """A look-up may take long, but that the old port is dead is seen soon."""
+    return system.prefill("prefill", 2, "--workload", workload, "--hidden",
                           HIDDEN, "--encode", address, "--concurrency", WINDOW,
-                          "--pool-mb", 64, "--verify")
+                          "--pool-mb", 64, "--verify",
+                          settings={"EPDX_LOOKUP_TIMEOUT_S": 40})
 
 
 def kill_when_held(encode, ranks=2):

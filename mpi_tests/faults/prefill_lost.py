@@ -33,7 +33,7 @@ def encode_and_engine(system, ranks, *words, settings=None, deadline=60):
 def fill_ring(encode, engine):
     """Offers wait at ranks that stand still."""
     for rank in engine.ranks:
-        rank.stopped_at = rank.send(signal.SIGSTOP)
+        rank.stopped_at = rank.stop()
     encode.send(signal.SIGUSR1)
     encode.wait("the ring is full")
 
@@ -112,7 +112,7 @@ def case_rank_stopped(system):
     ranks = 4
     workload, encode, engine = encode_and_engine(
         system, ranks, "--collective-timeout", 3)
-    stopped = engine.ranks[1].send(signal.SIGSTOP)
+    stopped = engine.ranks[1].stop()
     words = engine.wait(r"epdx_prefill: rank [023]: .*deadline of 3\.000 s")
     took = words.at - stopped
     check(engine.exit_status() != 0, "mpirun ended as if nothing had been")

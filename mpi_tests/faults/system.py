@@ -84,6 +84,17 @@ def children(pid):
     return found
 
 
+def thread_states(pid):
+    """A letter for each thread of a process, as in proc(5)."""
+    for thread in os.listdir(f"/proc/{pid}/task"):
+        try:
+            with open(f"/proc/{pid}/task/{thread}/stat", encoding="ascii",
+                      errors="replace") as file:
+                yield file.read().rpartition(")")[2].split()[0]
+        except OSError:
+            continue  # it has ended
+
+
 class Process:
     """One process: a program that was started here, or a rank of one."""
 
@@ -104,6 +115,15 @@ class Process:
         now = time.monotonic()
         os.kill(self.pid, number)
         return now
+
+    def stop(self):
+        """SIGSTOP, until every thread stands still; the time it was sent."""
+        sent = self.send(signal.SIGSTOP)
+        due = sent + 10
+        while any(state not in "TtZX" for state in thread_states(self.pid)):
+            check(time.monotonic() < due, f"{self.name} does not stop")
+            os.sched_yield()
+        return sent
 
     def wait(self, pattern, seconds=PATIENCE_S, count=1, after=0.0):
         """The count-th line that came later than `after` and holds pattern, as

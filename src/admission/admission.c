@@ -6,7 +6,7 @@
 
 #include "admission/admission_internal.h"
 #include "base/error.h"
-#include "base/log.h"
+#include "base/params.h"
 #include "base/random.h"
 #include "base/text.h"
 
@@ -20,6 +20,7 @@ static void free_admission(epdx_admission_t *admission)
     free(admission->admitted);
     free(admission->verdicts);
     free(admission->first_failed);
+    free(admission->released);
     free(admission->ended);
     free(admission->pending);
     free(admission->free_entries);
@@ -29,18 +30,20 @@ static void free_admission(epdx_admission_t *admission)
 
 static bool allocate_lists(epdx_admission_t *admission, size_t max)
 {
-    admission->entries = calloc(3 * max, sizeof(*admission->entries));
-    admission->free_entries = calloc(3 * max, sizeof(*admission->free_entries));
+    admission->entries = calloc(4 * max, sizeof(*admission->entries));
+    admission->free_entries = calloc(4 * max, sizeof(*admission->free_entries));
     admission->pending = calloc(max, sizeof(*admission->pending));
     admission->ended = calloc(max, sizeof(*admission->ended));
+    admission->released = calloc(max, sizeof(*admission->released));
     admission->first_failed = calloc(max, sizeof(*admission->first_failed));
     admission->verdicts = calloc(max, sizeof(*admission->verdicts));
     admission->admitted = calloc(max, sizeof(*admission->admitted));
     admission->failed = calloc(max, sizeof(*admission->failed));
     return admission->entries != NULL && admission->free_entries != NULL &&
            admission->pending != NULL && admission->ended != NULL &&
-           admission->first_failed != NULL && admission->verdicts != NULL &&
-           admission->admitted != NULL && admission->failed != NULL;
+           admission->released != NULL && admission->first_failed != NULL &&
+           admission->verdicts != NULL && admission->admitted != NULL &&
+           admission->failed != NULL;
 }
 
 static epdx_status_t open_tables(epdx_admission_t *admission)
@@ -57,11 +60,11 @@ static epdx_status_t open_tables(epdx_admission_t *admission)
                         "EPDX_MAX_REQUESTS",
                         max);
     }
-    for (size_t i = 0; i < 3 * max; i++) {
-        admission->free_entries[i] = (uint32_t)(3 * max - 1 - i);
+    for (size_t i = 0; i < 4 * max; i++) {
+        admission->free_entries[i] = (uint32_t)(4 * max - 1 - i);
     }
-    admission->free_count = 3 * max;
-    status = epi_table_init(&admission->by_id, 3 * max, epi_random_u64());
+    admission->free_count = 4 * max;
+    status = epi_table_init(&admission->by_id, 4 * max, epi_random_u64());
     if (status == EPDX_OK) {
         status = epi_ballot_init(&admission->ballot, max);
     }
@@ -99,6 +102,7 @@ epdx_status_t epi_admission_open_with(epdx_group_t *group,
                                       epdx_admission_t **admission_p)
 {
     epdx_admission_t *admission = calloc(1, sizeof(*admission));
+    epdx_admission_params_t copy;
     epdx_status_t status;
 
     if (admission == NULL) {
@@ -109,13 +113,12 @@ epdx_status_t epi_admission_open_with(epdx_group_t *group,
             &none, epi_fail(EPDX_ERR_NO_MEMORY, "no memory for admission"));
     }
     admission->group = group;
-    admission->strict = params->strict;
-    if (params->struct_size != sizeof(*params)) {
-        status =
-            epi_fail(EPDX_ERR_INVALID, "admission: struct_size is %zu, not %zu",
-                     params->struct_size, sizeof(*params));
-    } else {
-        status = open_local(admission, params, dp);
+    /* The receiver's parameters lie inside: of one size only. */
+    status =
+        epi_params_copy(&copy, sizeof(copy), params, sizeof(copy), "admission");
+    if (status == EPDX_OK) {
+        admission->strict = copy.strict;
+        status = open_local(admission, &copy, dp);
     }
     status = epi_agree_settings(admission, status);
     if (status != EPDX_OK) {
@@ -230,7 +233,8 @@ epdx_status_t epdx_admission_release(epdx_admission_t *admission,
     }
     epdx_job_release(entry->job);
     (void)epi_table_remove(&admission->by_id, entry->id_hash);
-    epi_entry_free(admission, index);
+    /* Its id is in the decisions that the caller holds. */
+    admission->released[admission->released_count++] = index;
     return EPDX_OK;
 }
 

@@ -42,7 +42,8 @@ struct epdx_admission {
     bool strict;
     bool sharded;
     size_t pending_max;
-    epi_entry_t *entries; /* 3 * pending_max: pending, admitted, failed last */
+    epi_entry_t *entries; /* 4 * pending_max: pending, admitted, and those
+                             that ended or were released since a drain */
     uint32_t *free_entries;
     size_t free_count;
     epi_table_t by_id;
@@ -50,6 +51,8 @@ struct epdx_admission {
     size_t pending_count;
     uint32_t *ended; /* entries that failed in the last drain */
     size_t ended_count;
+    uint32_t *released; /* entries released since the last drain */
+    size_t released_count;
     epi_ballot_t ballot;
     epi_plan_t plan;
     uint64_t *first_failed; /* by failed request: the lowest failing rank */

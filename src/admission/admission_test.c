@@ -293,6 +293,40 @@ static void lands_on_all_but_rank_1(epdx_admission_t *admission, uint32_t rank,
     drain(admission, &record->drains[1]);
 }
 
+static void keeps_an_id(epdx_admission_t *admission, uint32_t rank,
+                        record_t *record)
+{
+    epdx_decisions_t decisions;
+
+    (void)rank;
+    (void)stage(admission, "first", 1, LANDS);
+    record->calls[0] = epdx_admission_drain(admission, &decisions);
+    record->calls[1] = epdx_admission_release(admission, "first");
+    record->calls[2] = stage(admission, "second", 2, LANDS);
+    if (decisions.admitted_count == 1) {
+        (void)snprintf(record->open_words, sizeof(record->open_words), "%s",
+                       decisions.admitted[0].id);
+    }
+    drain(admission, &record->drains[0]);
+}
+
+static void test_a_released_id_is_readable_until_the_next_drain(void **state)
+{
+    scene_t *scene = open_scene();
+
+    (void)state;
+    scene->act = keeps_an_id;
+    run_scene(scene);
+    for (int r = 0; r < RANKS; r++) {
+        assert_int_equal(scene->records[r].calls[0], EPDX_OK);
+        assert_int_equal(scene->records[r].calls[1], EPDX_OK);
+        assert_int_equal(scene->records[r].calls[2], EPDX_OK);
+        assert_string_equal(scene->records[r].open_words, "first");
+        assert_string_equal(scene->records[r].drains[0].admitted_id, "second");
+    }
+    close_scene(scene);
+}
+
 static void test_what_waits_on_one_rank_waits_on_all(void **state)
 {
     scene_t *scene = open_scene();
@@ -497,6 +531,7 @@ int main(void)
         cmocka_unit_test(test_settings_that_differ_are_named_on_every_rank),
         cmocka_unit_test(test_a_rank_that_cannot_open_is_named_on_every_rank),
         cmocka_unit_test(test_what_landed_everywhere_is_admitted_once),
+        cmocka_unit_test(test_a_released_id_is_readable_until_the_next_drain),
         cmocka_unit_test(test_what_waits_on_one_rank_waits_on_all),
         cmocka_unit_test(test_a_failure_of_one_rank_ends_it_on_all),
         cmocka_unit_test(test_cancel_ends_it_on_all_with_the_lowest_ranks_word),

@@ -11,13 +11,18 @@
 #include "base/log.h"
 #include "base/text.h"
 
-/* Entries that failed in the drain before: their words were read by now. */
+/* Entries that failed in the drain before, or were released since: what the
+ * caller had of them was valid until now. */
 static void forget_ended(epdx_admission_t *admission)
 {
     for (size_t i = 0; i < admission->ended_count; i++) {
         epi_entry_free(admission, admission->ended[i]);
     }
     admission->ended_count = 0;
+    while (admission->released_count > 0) {
+        epi_entry_free(admission,
+                       admission->released[--admission->released_count]);
+    }
 }
 
 /* This rank's word on a request. */

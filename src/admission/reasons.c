@@ -38,11 +38,12 @@ static void unpack(epdx_admission_t *admission, uint32_t root)
 
     for (size_t i = 0; i < admission->ended_count; i++) {
         epi_entry_t *entry = ended_entry(admission, i);
-        const epi_verdict_t *verdict = &admission->verdicts[count];
+        epi_verdict_t *verdict = &admission->verdicts[count];
 
         if (admission->first_failed[i] != root) {
             continue;
         }
+        verdict->reason[sizeof(verdict->reason) - 1] = '\0';
         entry->status = (epdx_status_t)verdict->status;
         (void)snprintf(entry->reason, sizeof(entry->reason), "%s",
                        verdict->reason);

@@ -74,11 +74,26 @@ static void err_too_large_for_the_room_given(void **state)
     assert_int_equal(epi_resolve("127.0.0.1", out, 10), EPDX_OK);
 }
 
+static void loopback_hosts(void **state)
+{
+    (void)state;
+    assert_true(epi_host_loopback("127.0.0.1"));
+    assert_true(epi_host_loopback("127.9.8.7"));
+    assert_true(epi_host_loopback("::1"));
+    assert_true(epi_host_loopback("::ffff:127.0.0.1"));
+    assert_false(epi_host_loopback("10.1.2.3"));
+    assert_false(epi_host_loopback("0.0.0.0"));
+    assert_false(epi_host_loopback("::"));
+    assert_false(epi_host_loopback("fd00::1"));
+    assert_false(epi_host_loopback("localhost"));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(numeric_hosts_stay_as_they_are),
         cmocka_unit_test(localhost_is_a_loopback_address),
+        cmocka_unit_test(loopback_hosts),
         cmocka_unit_test(err_invalid_wildcard),
         cmocka_unit_test(err_invalid_name_that_cannot_resolve),
         cmocka_unit_test(err_too_large_for_the_room_given),

@@ -27,6 +27,12 @@ EPDX_MUST_CHECK epdx_status_t epi_timers_init(epi_timers_t *timers,
 /** Set or move an id's deadline; EPI_NEVER clears it. */
 void epi_timers_set(epi_timers_t *timers, uint32_t id, uint64_t due);
 
+/** Whether an id has a deadline. */
+static inline bool epi_timers_is_set(const epi_timers_t *timers, uint32_t id)
+{
+    return timers->position[id] != 0;
+}
+
 void epi_timers_clear(epi_timers_t *timers, uint32_t id);
 
 /** The earliest deadline, EPI_NEVER when none is set. */

@@ -8,6 +8,7 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "base/options.h"
+#include "base/params.h"
 #include "bootstrap/http_server.h"
 #include "bootstrap/listen_address.h"
 #include "bootstrap/registry.h"
@@ -19,24 +20,6 @@ struct epdx_bootstrap {
 };
 
 #define PEM_BYTES_MAX ((size_t)1 << 20)
-
-/* A caller compiled against an older header gives a shorter struct. */
-static epdx_status_t copy_params(const epdx_bootstrap_params_t *params,
-                                 epdx_bootstrap_params_t *copy_p)
-{
-    size_t size = params->struct_size;
-
-    if (size < offsetof(epdx_bootstrap_params_t, token) ||
-        size > sizeof(*copy_p)) {
-        return epi_fail(EPDX_ERR_INVALID,
-                        "bootstrap: struct_size is %zu, this library knows up "
-                        "to %zu; set it to sizeof(epdx_bootstrap_params_t)",
-                        size, sizeof(*copy_p));
-    }
-    *copy_p = (epdx_bootstrap_params_t){0};
-    memcpy(copy_p, params, size);
-    return EPDX_OK;
-}
 
 static void log_open(const char *address, bool open)
 {
@@ -111,7 +94,9 @@ epdx_status_t epdx_bootstrap_open(const epdx_bootstrap_params_t *params,
     epi_http_server_params_t server = {0};
     epi_address_t address;
     epi_options_t options;
-    epdx_status_t status = copy_params(params, &given);
+    epdx_status_t status =
+        epi_params_copy(&given, sizeof(given), params,
+                        offsetof(epdx_bootstrap_params_t, token), "bootstrap");
 
     if (status == EPDX_OK) {
         status = epi_options_load(&options);

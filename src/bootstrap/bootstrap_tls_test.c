@@ -65,8 +65,8 @@ static int get(const char *base, const char *path)
 {
     char url[EPI_HTTP_URL_MAX];
     epi_http_request_t request = {
-        .method = "GET", .url = url, .timeout_ns = 20 * EPI_S};
-    uint64_t limit = epi_now_ns() + 30 * EPI_S;
+        .method = "GET", .url = url, .timeout_ns = 60 * EPI_S};
+    uint64_t limit = epi_now_ns() + 90 * EPI_S;
     epi_http_reply_t reply;
 
     (void)snprintf(url, sizeof(url), "%s%s", base, path);

@@ -38,7 +38,14 @@ static line_kind_t read_line(char *line, const char **key_p)
     return epi_curve_key_ok(key) ? LINE_KEY : LINE_WRONG;
 }
 
-static epdx_status_t parse(epi_allowed_t *allowed, epi_file_text_t *text)
+/* What a file says; keys is NULL or for free(). */
+typedef struct list {
+    epi_allowed_key_t *keys;
+    size_t count;
+} list_t;
+
+static epdx_status_t parse(const char *path, epi_file_text_t *text,
+                           list_t *list)
 {
     char *at = text->text;
     size_t number = 0;
@@ -46,7 +53,7 @@ static epdx_status_t parse(epi_allowed_t *allowed, epi_file_text_t *text)
 
     if (strlen(at) != text->bytes) {
         return epi_fail(EPDX_ERR_INVALID, SETTING ": '%.300s' is no text",
-                        allowed->path);
+                        path);
     }
     while (at != NULL) {
         char *line = strsep(&at, "\n");
@@ -54,7 +61,7 @@ static epdx_status_t parse(epi_allowed_t *allowed, epi_file_text_t *text)
         number++;
         switch (read_line(line, &key)) {
         case LINE_KEY:
-            memcpy(allowed->keys[allowed->count++], key, EPI_CURVE_KEY + 1);
+            memcpy(list->keys[list->count++], key, EPI_CURVE_KEY + 1);
             break;
         case LINE_EMPTY:
             break;
@@ -62,43 +69,43 @@ static epdx_status_t parse(epi_allowed_t *allowed, epi_file_text_t *text)
             return epi_fail(EPDX_ERR_INVALID,
                             SETTING ": '%.300s' line %zu is neither a public "
                                     "key of %d characters nor a comment",
-                            allowed->path, number, EPI_CURVE_KEY);
+                            path, number, EPI_CURVE_KEY);
         }
     }
-    qsort(allowed->keys, allowed->count, sizeof(*allowed->keys), compare);
+    qsort(list->keys, list->count, sizeof(*list->keys), compare);
     return EPDX_OK;
 }
 
-/* What the file says now, into a list of its own. */
-static epdx_status_t load(epi_allowed_t *fresh)
+static epdx_status_t load(const char *path, list_t *list_p)
 {
+    list_t list = {NULL, 0};
     epi_file_text_t text;
-    epdx_status_t status = epi_file_read(SETTING, fresh->path, EPI_FILE_TRUSTED,
-                                         FILE_BYTES_MAX, &text);
+    epdx_status_t status =
+        epi_file_read(SETTING, path, EPI_FILE_TRUSTED, FILE_BYTES_MAX, &text);
 
     if (status != EPDX_OK) {
         return status;
     }
-    fresh->count = 0;
     /* A key and its line end take more than a place here. */
-    fresh->keys = calloc(text.bytes / EPI_CURVE_KEY + 1, sizeof(*fresh->keys));
-    status = fresh->keys == NULL
-                 ? epi_fail(EPDX_ERR_NO_MEMORY, "no memory for '%.300s'",
-                            fresh->path)
-                 : parse(fresh, &text);
+    list.keys = calloc(text.bytes / EPI_CURVE_KEY + 1, sizeof(*list.keys));
+    status = list.keys == NULL
+                 ? epi_fail(EPDX_ERR_NO_MEMORY, "no memory for '%.300s'", path)
+                 : parse(path, &text, &list);
     epi_file_wipe(&text);
     if (status != EPDX_OK) {
-        free(fresh->keys);
-        fresh->keys = NULL;
+        free(list.keys);
+        return status;
     }
-    return status;
+    *list_p = list;
+    return EPDX_OK;
 }
 
 epdx_status_t epi_allowed_open(epi_allowed_t *allowed, const char *path,
                                uint64_t now)
 {
     epi_allowed_t fresh = {.look_ns = epi_after(now, LOOK_NS)};
-    epdx_status_t status = EPDX_OK;
+    list_t list = {NULL, 0};
+    epdx_status_t status;
 
     if (!epi_text_copy(fresh.path, sizeof(fresh.path), path)) {
         return epi_fail(EPDX_ERR_INVALID, SETTING " is over %d characters",
@@ -106,35 +113,38 @@ epdx_status_t epi_allowed_open(epi_allowed_t *allowed, const char *path,
     }
     if (fresh.path[0] != '\0') {
         fresh.mark = epi_file_mark(fresh.path);
-        status = load(&fresh);
+        status = load(fresh.path, &list);
+        if (status != EPDX_OK) {
+            return status;
+        }
     }
-    if (status == EPDX_OK) {
-        *allowed = fresh;
-    }
-    return status;
+    fresh.keys = list.keys;
+    fresh.count = list.count;
+    *allowed = fresh;
+    return EPDX_OK;
 }
 
 /* Read the file anew if it changed. */
 static void refresh(epi_allowed_t *allowed, uint64_t now)
 {
-    epi_allowed_t fresh = *allowed;
+    epi_file_mark_t mark = epi_file_mark(allowed->path);
+    list_t list = {NULL, 0};
 
     allowed->look_ns = epi_after(now, LOOK_NS);
-    fresh.mark = epi_file_mark(allowed->path);
-    if (epi_file_same(&fresh.mark, &allowed->mark)) {
+    if (epi_file_same(&mark, &allowed->mark)) {
         return;
     }
-    allowed->mark = fresh.mark; /* one line a change, also of a bad one */
-    fresh.look_ns = allowed->look_ns;
-    if (load(&fresh) != EPDX_OK) {
+    allowed->mark = mark; /* one line a change, also of a bad one */
+    if (load(allowed->path, &list) != EPDX_OK) {
         epi_log_warn("%s; the %zu keys read before stay allowed",
                      epdx_last_error(), allowed->count);
         return;
     }
-    epi_log_info(SETTING " changed: %zu keys are allowed, not %zu", fresh.count,
+    epi_log_info(SETTING " changed: %zu keys are allowed, not %zu", list.count,
                  allowed->count);
     free(allowed->keys);
-    *allowed = fresh;
+    allowed->keys = list.keys;
+    allowed->count = list.count;
 }
 
 bool epi_allowed_holds(epi_allowed_t *allowed, const char *key, uint64_t now)

@@ -17,6 +17,7 @@
 #include <zmq.h>
 
 #include "base/clock.h"
+#include "control/access.h"
 #include "control/control.h"
 #include "epdx/log.h"
 #include "testing/secrets.h"
@@ -434,9 +435,15 @@ static void test_err_invalid_files(void **state)
 
 static void test_the_log_tells_how_open_it_is(void **state)
 {
+    epi_access_t open_to_all = {.curve = false};
+
     (void)state;
     open_both(NULL, NULL, NULL);
     assert_int_equal(warnings, 0); /* loopback: nobody else reaches it */
+    epi_access_tell(&open_to_all, "10.1.2.3");
+    assert_int_equal(warnings, 1);
+    assert_non_null(strstr(line, "10.1.2.3 is open"));
+    assert_non_null(strstr(line, "EPDX_CURVE_KEY_FILE"));
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, open_folder, close_all)

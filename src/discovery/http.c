@@ -32,7 +32,7 @@
 struct epi_http {
     CURLM *multi;
     struct curl_slist *json_headers;
-    char *ca_file; /* NULL: the system's */
+    char *ca_file; /* NULL: libcurl's own choice */
     epi_exchange_t *exchanges;
     size_t exchange_max;
     epi_exchange_t *free;
@@ -176,16 +176,12 @@ epdx_status_t epi_http_open(size_t exchange_max, epi_http_t **http_p)
     return EPDX_OK;
 }
 
-epdx_status_t epi_http_trust(epi_http_t *http, const char *ca_file)
+static epdx_status_t check_ca_file(const char *ca_file)
 {
     epi_file_text_t text;
-    epdx_status_t status;
+    epdx_status_t status = epi_file_read("EPDX_CA_FILE", ca_file,
+                                         EPI_FILE_TRUSTED, CA_BYTES_MAX, &text);
 
-    if (ca_file[0] == '\0') {
-        return EPDX_OK;
-    }
-    status = epi_file_read("EPDX_CA_FILE", ca_file, EPI_FILE_TRUSTED,
-                           CA_BYTES_MAX, &text);
     if (status != EPDX_OK) {
         return status;
     }
@@ -195,9 +191,23 @@ epdx_status_t epi_http_trust(epi_http_t *http, const char *ca_file)
                           ca_file);
     }
     epi_file_wipe(&text);
-    if (status != EPDX_OK) {
+    return status;
+}
+
+epdx_status_t epi_http_trust(epi_http_t *http, const char *ca_file)
+{
+    epdx_status_t status = EPDX_OK;
+
+    if (ca_file[0] != '\0') {
+        status = check_ca_file(ca_file);
+    } else {
+        /* Named, so that libcurl reads it once and not for each exchange. */
+        ca_file = curl_version_info(CURLVERSION_NOW)->cainfo;
+    }
+    if (status != EPDX_OK || ca_file == NULL) {
         return status;
     }
+    free(http->ca_file);
     http->ca_file = strdup(ca_file);
     return http->ca_file != NULL
                ? EPDX_OK

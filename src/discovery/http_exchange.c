@@ -135,7 +135,8 @@ static bool set_trust(epi_exchange_t *exchange, const char *ca_file)
     bad |= SET(easy, CURLOPT_SSLVERSION, (long)CURL_SSLVERSION_TLSv1_2);
     if (ca_file != NULL) {
         bad |= SET(easy, CURLOPT_CAINFO, ca_file);
-        /* The system's folder would be asked beside the file. */
+        /* The system's folder would be asked beside the file, and keep libcurl
+         * 7.88 from keeping what the file holds. */
         bad |= SET(easy, CURLOPT_CAPATH, NULL);
     }
     return !bad;

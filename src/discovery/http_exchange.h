@@ -35,7 +35,7 @@ EPDX_MUST_CHECK epdx_status_t
 epi_exchange_check(const epi_http_request_t *request);
 
 /** Set a checked request on the easy handle, nothing of the last one left.
- *  json_headers stays the caller's; ca_file NULL: the system's certificates.
+ *  json_headers stays the caller's; ca_file NULL: libcurl's choice.
  *  EPDX_ERR_NO_MEMORY, _IO. */
 EPDX_MUST_CHECK epdx_status_t epi_exchange_prepare(
     epi_exchange_t *exchange, const epi_http_request_t *request,

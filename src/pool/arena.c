@@ -10,7 +10,6 @@
  */
 #include "pool/arena.h"
 
-#include <assert.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -109,9 +108,9 @@ static void free_erase(epi_arena_t *arena, size_t index)
 
 static void free_insert(epi_arena_t *arena, size_t index, range_t range)
 {
-    assert(arena->free != NULL); /* epi_arena_open() made it */
-    memmove(&arena->free[index + 1], &arena->free[index],
-            (arena->free_count - index) * sizeof(*arena->free));
+    for (size_t i = arena->free_count; i > index; i--) {
+        arena->free[i] = arena->free[i - 1];
+    }
     arena->free[index] = range;
     arena->free_count++;
 }

@@ -1,63 +1,56 @@
 /* config.c: a receiver's parameters and the settings, made into one whole. */
 #include <inttypes.h>
-#include <string.h>
 
-#include "base/checked.h"
 #include "base/error.h"
+#include "base/params.h"
 #include "base/resolve.h"
 #include "receive/receiver_internal.h"
-
-/* MPI counts a row's bytes in an int, and a row of more is a mistake. */
-#define ROW_BYTES_MAX ((uint64_t)INT32_MAX)
+#include "shard/row_bytes.h"
 
 static uint64_t or_default(uint64_t given, uint64_t preset)
 {
     return given != 0 ? given : preset;
 }
 
-/* A caller compiled against an older header gives a shorter struct. */
+static bool switches_known(const epdx_receiver_params_t *params)
+{
+    return (params->shard == EPDX_DEFAULT || params->shard == EPDX_ON ||
+            params->shard == EPDX_OFF) &&
+           (params->progress == EPDX_PROGRESS_THREAD ||
+            params->progress == EPDX_PROGRESS_CALLER);
+}
+
 epdx_status_t epi_receive_params_copy(const epdx_receiver_params_t *params,
                                       epdx_receiver_params_t *copy_p)
 {
-    size_t size = params->struct_size;
+    epdx_status_t status =
+        epi_params_copy(copy_p, sizeof(*copy_p), params,
+                        offsetof(epdx_receiver_params_t, levels), "receiver");
 
-    if (size < offsetof(epdx_receiver_params_t, levels) ||
-        size > sizeof(*copy_p)) {
+    if (status == EPDX_OK && !switches_known(copy_p)) {
         return epi_fail(EPDX_ERR_INVALID,
-                        "receiver: struct_size is %zu, this library knows up "
-                        "to %zu; set it to sizeof(epdx_receiver_params_t)",
-                        size, sizeof(*copy_p));
+                        "receiver: shard %d or progress %d is none that this "
+                        "library knows",
+                        (int)copy_p->shard, (int)copy_p->progress);
     }
-    *copy_p = (epdx_receiver_params_t){0};
-    memcpy(copy_p, params, size);
-    return EPDX_OK;
+    return status;
 }
 
 static epdx_status_t row_bytes(const epdx_receiver_params_t *params,
                                epi_receive_config_t *config)
 {
-    uint64_t main_bytes;
-    uint64_t deepstack_bytes;
+    epi_row_bytes_t bytes;
+    epdx_status_t status = epi_row_bytes(
+        "receiver", params->dtype, params->hidden, params->levels, &bytes);
 
-    if (epdx_dtype_bytes(params->dtype) == 0) {
-        return epi_fail(EPDX_ERR_INVALID, "receiver: dtype %d is none",
-                        (int)params->dtype);
-    }
-    if (params->hidden == 0 ||
-        !epi_mul_u64(params->hidden, epdx_dtype_bytes(params->dtype),
-                     &main_bytes) ||
-        !epi_mul_u64(main_bytes, params->levels, &deepstack_bytes) ||
-        main_bytes > ROW_BYTES_MAX || deepstack_bytes > ROW_BYTES_MAX) {
-        return epi_fail(EPDX_ERR_INVALID,
-                        "receiver: hidden %" PRIu64 " with %" PRIu32
-                        " levels gives no row of 1 ... %" PRIu64 " bytes",
-                        params->hidden, params->levels, ROW_BYTES_MAX);
+    if (status != EPDX_OK) {
+        return status;
     }
     config->dtype = params->dtype;
     config->hidden = params->hidden;
     config->levels = params->levels;
-    config->main_row_bytes = main_bytes;
-    config->deepstack_row_bytes = deepstack_bytes;
+    config->main_row_bytes = bytes.main;
+    config->deepstack_row_bytes = bytes.deepstack;
     return EPDX_OK;
 }
 

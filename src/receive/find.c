@@ -75,7 +75,8 @@ void epi_find_node(epi_nodes_t *nodes, uint32_t index, uint64_t now)
 {
     epi_node_t *node = &nodes->nodes[index];
 
-    if (node->find.state != EPI_FIND_IDLE || nodes->timers.position[index]) {
+    if (node->find.state != EPI_FIND_IDLE ||
+        epi_timers_is_set(&nodes->timers, index)) {
         return; /* under way, or its next try has a time */
     }
     if (exchange_start(nodes, node->address, -1, -1, index)) {
@@ -93,7 +94,8 @@ void epi_find_peer(epi_nodes_t *nodes, uint32_t index, uint64_t now)
     uint32_t timer = nodes->max + index;
     uint32_t rank = nodes->shared->config.tp_rank / peer->fanout;
 
-    if (peer->find.state != EPI_FIND_IDLE || nodes->timers.position[timer]) {
+    if (peer->find.state != EPI_FIND_IDLE ||
+        epi_timers_is_set(&nodes->timers, timer)) {
         return;
     }
     if (exchange_start(nodes, nodes->nodes[peer->node].address, rank,

@@ -54,6 +54,12 @@ static void item_enter(epi_intake_t *intake, uint32_t slot,
                                             : item_due(intake, item));
 }
 
+/* Its rows are coming: it is not asked for again. */
+void epi_item_answered(epi_intake_t *intake, uint32_t slot)
+{
+    item_enter(intake, slot, EPI_ITEM_ASKED);
+}
+
 /* The last word on a slot: no receive can write to its lease any more. */
 void epi_item_settle(epi_intake_t *intake, uint32_t slot,
                      epi_report_kind_t kind)
@@ -174,12 +180,13 @@ static void item_lost(void *self, uint32_t slot, const char *words)
     }
 }
 
-static void item_refused(void *self, uint32_t slot, const char *words)
+static void item_refused(void *self, uint32_t slot, epdx_status_t status,
+                         const char *words)
 {
     if (epi_withdrawn(self, slot)) {
         epi_withdrawn_end(self, slot);
     } else {
-        epi_item_fail(self, slot, EPDX_ERR_MISMATCH, words);
+        epi_item_fail(self, slot, status, words);
     }
 }
 

@@ -51,6 +51,7 @@ void epi_intake_fini(epi_intake_t *intake);
 /** Pieces of intake.c that offers.c uses. */
 void epi_item_fail(epi_intake_t *intake, uint32_t slot, epdx_status_t status,
                    const char *words);
+void epi_item_answered(epi_intake_t *intake, uint32_t slot);
 void epi_item_settle(epi_intake_t *intake, uint32_t slot,
                      epi_report_kind_t report);
 

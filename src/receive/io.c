@@ -6,12 +6,12 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/log.h"
+#include "io/wait.h"
 
 #define EXCHANGE_MAX  256
 #define CLOSE_WAIT_NS (2 * EPI_S)
-#define EVENTS_BEFORE_REST                                                     \
-    256 /* of one kind, before the others have a turn                          \
-         */
+/* Control messages before the rows and the timers have a turn. */
+#define CONTROL_BURST 256
 
 static bool take_orders(epi_receive_io_t *io, uint64_t now)
 {
@@ -30,8 +30,7 @@ static bool take_control(epi_receive_io_t *io, uint64_t now)
     epi_control_event_t event;
     int count = 0;
 
-    while (count < EVENTS_BEFORE_REST &&
-           epi_control_next(io->control, &event)) {
+    while (count < CONTROL_BURST && epi_control_next(io->control, &event)) {
         count++;
         switch (event.kind) {
         case EPI_CONTROL_MESSAGE:
@@ -97,30 +96,11 @@ static bool io_step(void *self, uint64_t now)
 static void io_prepare(void *self, epi_loop_wait_t *wait)
 {
     epi_receive_io_t *io = self;
-    uint64_t due = epi_timers_next(&io->nodes.timers);
-    uint64_t now = epi_now_ns();
-    int event_fd = io->dp->ops->event_fd(io->dp);
-    int http_ms;
+    epi_io_parts_t parts = {io->control, io->http, io->dp};
+    uint64_t nodes_due = epi_timers_next(&io->nodes.timers);
+    uint64_t items_due = epi_timers_next(&io->intake.timers);
 
-    due = due < epi_timers_next(&io->intake.timers)
-              ? due
-              : epi_timers_next(&io->intake.timers);
-    due = due < wait->due ? due : wait->due;
-    http_ms = epi_poll_ms(now, due, 1000);
-    wait->fd_count +=
-        epi_control_wait_fds(io->control, wait->fds + wait->fd_count,
-                             wait->fd_max - wait->fd_count, &wait->ready);
-    wait->fd_count +=
-        epi_http_wait_fds(io->http, wait->fds + wait->fd_count,
-                          wait->fd_max - wait->fd_count, &http_ms);
-    wait->due = epi_after(now, (uint64_t)http_ms * EPI_MS);
-    if (event_fd < 0 || wait->fd_count == wait->fd_max ||
-        io->dp->ops->arm(io->dp) != EPDX_OK) {
-        wait->ready = true;
-        return;
-    }
-    wait->fds[wait->fd_count++] =
-        (struct pollfd){.fd = event_fd, .events = POLLIN};
+    epi_io_wait(&parts, nodes_due < items_due ? nodes_due : items_due, wait);
 }
 
 /* The sockets, once the loop is there. */

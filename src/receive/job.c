@@ -1,5 +1,6 @@
 /*
- * job.c: one request's receive, from staging to release.
+ * job.c: one request's receive, from its lease to its release; stage.c takes it
+ * in.
  *
  *     PENDING --> LANDED --> released
  *        \------> FAILED --> released   (its lease rests until no receive can
@@ -8,14 +9,10 @@
  * Only the caller's thread is here; what the I/O thread found out comes as
  * reports.
  */
-#include <inttypes.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/checked.h"
-#include "base/clock.h"
 #include "base/error.h"
-#include "base/log.h"
 #include "base/random.h"
 #include "receive/receiver_internal.h"
 
@@ -81,7 +78,7 @@ void epi_job_order(const epdx_job_t *job, epi_order_kind_t kind)
 {
     epi_order_t order = {kind, job->first_slot, job->slot_count};
 
-    /* Sized for three orders a request. */
+    /* The mailbox is sized for all orders of all requests. */
     epi_expect(epi_mailbox_post(job->receiver->shared.orders, &order),
                "an order of the receiver");
     epi_loop_wake(job->receiver->io.loop);
@@ -159,6 +156,14 @@ void epi_jobs_report(epdx_receiver_t *receiver, const epi_report_t *report)
     job_retire(job);
 }
 
+static uint64_t aligned(uint64_t bytes)
+{
+    uint64_t up = bytes;
+
+    (void)epi_align_u64(bytes, EPI_ARENA_ALIGN, &up); /* checked in stage.c */
+    return up;
+}
+
 /* Tell items where they land, and give them to the I/O thread. */
 static void job_place(epdx_job_t *job)
 {
@@ -172,13 +177,10 @@ static void job_place(epdx_job_t *job)
         if (item->encode[0] == '\0') {
             continue;
         }
-        /* Sums and products were checked when the request was staged. */
         item->main = at;
-        at +=
-            (landed->main_bytes + EPI_ARENA_ALIGN - 1) & ~(EPI_ARENA_ALIGN - 1);
+        at += aligned(landed->main_bytes);
         item->deepstack = landed->deepstack_bytes == 0 ? NULL : at;
-        at += (landed->deepstack_bytes + EPI_ARENA_ALIGN - 1) &
-              ~(EPI_ARENA_ALIGN - 1);
+        at += aligned(landed->deepstack_bytes);
         item->lease_bytes = job->lease_bytes;
         landed->main = item->main;
         landed->deepstack = item->deepstack;

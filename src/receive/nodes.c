@@ -141,7 +141,7 @@ static void item_seat(epi_nodes_t *nodes, uint32_t slot, uint64_t now)
     uint32_t peer = peer_get(nodes, item->node, group);
 
     if (peer == EPI_NONE) {
-        nodes->events.item_refused(nodes->events.self, slot,
+        nodes->events.item_refused(nodes->events.self, slot, EPDX_ERR_FULL,
                                    "too many encode ranks; raise "
                                    "EPDX_MAX_PEERS");
         return;
@@ -170,7 +170,7 @@ static void node_refuse(epi_nodes_t *nodes, epi_node_t *node)
     node->find.state = EPI_FIND_IDLE;
     while (node->find.first_item != EPI_NONE) {
         nodes->events.item_refused(nodes->events.self, node->find.first_item,
-                                   words);
+                                   EPDX_ERR_MISMATCH, words);
     }
 }
 
@@ -195,15 +195,11 @@ void epi_nodes_unseat(epi_nodes_t *nodes, uint32_t index, uint64_t now)
 {
     epi_peer_t *peer = &nodes->peers[index];
     epi_node_t *node = &nodes->nodes[peer->node];
-    uint32_t next;
 
-    for (uint32_t slot = peer->find.first_item; slot != EPI_NONE; slot = next) {
+    while (peer->find.first_item != EPI_NONE) {
+        uint32_t slot = peer->find.first_item;
         epi_item_slot_t *item = &nodes->shared->slots[slot];
 
-        next = item->next;
-        if (item->phase == EPI_ITEM_ENDING) {
-            continue; /* it has failed, and leaves once its pulls have ended */
-        }
         epi_list_remove(nodes, &peer->find, slot);
         item->peer = EPI_NONE;
         item->phase = EPI_ITEM_FINDING;

@@ -3,13 +3,14 @@
  * the node's bootstrap server, connection, registration, and the loss of
  * either. The I/O thread's.
  *
- *     node (a bootstrap address):   IDLE --> ASKING --> KNOWN
- *     peer (a node's DP group):     IDLE --> ASKING --> CONNECTING --> UP
+ *     node (a bootstrap address):   IDLE --> ASKING --> DONE
+ *     peer (a node's DP group):     IDLE --> ASKING --> CONNECTING --> DONE
  *
  * A look-up that fails goes back to IDLE and is tried again, later each time,
  * while items wait; a peer that goes down does the same, and both then forget
- * what they knew. Items wait in lists: at their node until it is KNOWN, then at
- * their peer for good.
+ * what they knew. Items wait in lists: at their node until it is DONE, then at
+ * their peer; a peer that is lost or not reached sends those that still look
+ * for it back to their node.
  */
 #ifndef EPI_RECEIVE_NODES_H
 #define EPI_RECEIVE_NODES_H
@@ -60,7 +61,8 @@ typedef struct epi_nodes_events {
      *  why. */
     void (*item_lost)(void *self, uint32_t slot, const char *words);
     /** An item can never be served: the node does not fit this engine. */
-    void (*item_refused)(void *self, uint32_t slot, const char *words);
+    void (*item_refused)(void *self, uint32_t slot, epdx_status_t status,
+                         const char *words);
     void *self;
 } epi_nodes_events_t;
 

@@ -118,6 +118,7 @@ static void offer_take(epi_intake_t *intake, uint32_t slot, epi_part_t part,
     }
     item->parts_posted |= bit;
     intake->pulls++;
+    epi_item_answered(intake, slot);
 }
 
 static void offer_refuse(epi_intake_t *intake, const epi_dp_event_t *event,

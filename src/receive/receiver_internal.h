@@ -1,7 +1,7 @@
 /*
  * receiver_internal.h: a receiver's own state, shared by receiver.c (open,
- * close, poll) and job.c (requests). The caller's thread only, but for
- * `shared`, see item.h.
+ * close, poll), config.c, stage.c and job.c (requests), and for admission. The
+ * caller's thread only, but for `shared`, see item.h.
  */
 #ifndef EPI_RECEIVE_RECEIVER_INTERNAL_H
 #define EPI_RECEIVE_RECEIVER_INTERNAL_H

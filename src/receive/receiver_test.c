@@ -631,90 +631,6 @@ static void test_a_pull_under_way_keeps_a_lost_item_ending(void **state)
     close_fixture(f);
 }
 
-static void test_an_item_without_a_lease_is_withdrawn_at_once(void **state)
-{
-    epdx_receiver_params_t params = params_plain();
-    fixture_t *f = open_fixture(&params, 1);
-    epdx_job_t *first = must_stage(f, "first", 1, POOL_BYTES / ROW_BYTES);
-    epdx_job_t *second = must_stage(f, "second", 2, 1);
-
-    (void)state;
-    until(f, f->encode.ask_count == 1);
-    until(f, f->receiver->shared.slots[1].phase == EPI_ITEM_LEASING);
-    epdx_job_release(second);
-    until(f, f->encode.cancel_count == 1);
-    assert_int_equal(f->encode.cancels[0].room, 2);
-    assert_string_equal(f->encode.cancels[0].session,
-                        f->encode.asks[0].session);
-    /* Registered again, in case the first register was lost. */
-    assert_int_equal(f->encode.register_count, 2);
-    epdx_job_release(first);
-    close_fixture(f);
-}
-
-static void test_a_withdrawal_waits_for_its_encode_rank(void **state)
-{
-    epdx_receiver_params_t params = params_plain();
-    fixture_t *f;
-    epdx_job_t *job;
-
-    (void)state;
-    params.tp_size = 2;
-    f = open_fixture(&params, 2); /* its rank 1 is not in: 503 */
-    job = must_stage(f, "r1", 5, 4);
-    until(f, f->receiver->io.nodes.nodes[0].find.tries > 0);
-    epdx_job_release(job);
-    until(f, f->receiver->io.intake.open == 0);
-    fake_encode_register(&f->encode, 1);
-    until(f, f->encode.cancel_count == 1);
-    assert_int_equal(f->encode.cancels[0].room, 5);
-    assert_non_null(strstr(f->encode.cancels[0].reason, "gave the request up"));
-    assert_int_equal(f->encode.ask_count, 0);
-    job = must_stage(f, "r2", 6, 4); /* its place is free again */
-    until(f, f->encode.ask_count == 1);
-    close_fixture(f);
-}
-
-static uint32_t free_withdrawals(const fixture_t *f)
-{
-    uint32_t slot = f->receiver->io.intake.free_withdrawn;
-    uint32_t count = 0;
-
-    while (slot != EPI_NONE) {
-        slot = f->receiver->shared.slots[slot].next;
-        count++;
-    }
-    return count;
-}
-
-static void test_withdrawals_are_bounded_and_end_by_their_deadline(void **state)
-{
-    epdx_receiver_params_t params = params_plain();
-    fixture_t *f;
-
-    (void)state;
-    params.tp_size = 2;
-    f = open_fixture(&params, 2);
-    for (uint64_t room = 0; room < EPI_WITHDRAWN_MAX + 10; room++) {
-        epdx_job_t *job = must_stage(f, "r", room, 1);
-
-        step(f);
-        epdx_job_release(job);
-    }
-    until(f, f->receiver->io.intake.open == 0);
-    assert_int_equal(free_withdrawals(f), 0);
-    for (uint32_t i = 0; i < EPI_WITHDRAWN_MAX; i++) {
-        epi_timers_set(&f->receiver->io.intake.timers,
-                       (uint32_t)f->receiver->shared.config.max_items + i, 1);
-    }
-    until(f, free_withdrawals(f) == EPI_WITHDRAWN_MAX);
-    fake_encode_register(&f->encode, 1);
-    (void)must_stage(f, "last", 1, 1);
-    until(f, f->encode.ask_count == 1);
-    assert_int_equal(f->encode.cancel_count, 0);
-    close_fixture(f);
-}
-
 static void test_receive_waits_and_reports(void **state)
 {
     epdx_receiver_params_t params = params_plain();
@@ -793,6 +709,12 @@ static void test_open_refuses_what_is_invalid(void **state)
     params.host = "0.0.0.0";
     refuses_params(&params, "0.0.0.0");
     params = params_plain();
+    params.shard = (epdx_switch_t)9;
+    refuses_params(&params, "shard 9");
+    params = params_plain();
+    params.progress = (epdx_progress_t)7;
+    refuses_params(&params, "progress 7");
+    params = params_plain();
     params.pool_bytes = 100;
     refuses_params(&params, "pool");
 }
@@ -845,10 +767,6 @@ int main(void)
         cmocka_unit_test(test_tp_sizes_that_do_not_divide_are_refused),
         cmocka_unit_test(test_an_encode_rank_that_dies_fails_what_was_asked),
         cmocka_unit_test(test_a_pull_under_way_keeps_a_lost_item_ending),
-        cmocka_unit_test(test_an_item_without_a_lease_is_withdrawn_at_once),
-        cmocka_unit_test(test_a_withdrawal_waits_for_its_encode_rank),
-        cmocka_unit_test(
-            test_withdrawals_are_bounded_and_end_by_their_deadline),
         cmocka_unit_test(test_receive_waits_and_reports),
         cmocka_unit_test(test_close_ends_what_is_under_way),
         cmocka_unit_test(test_open_refuses_what_is_invalid),

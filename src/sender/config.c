@@ -1,61 +1,46 @@
 /* config.c: a sender's parameters and the settings, made into one whole. */
 #include <inttypes.h>
 #include <stdio.h>
-#include <string.h>
 
-#include "base/checked.h"
 #include "base/error.h"
+#include "base/params.h"
 #include "base/random.h"
 #include "base/resolve.h"
 #include "base/text.h"
 #include "sender/shared.h"
+#include "shard/row_bytes.h"
 
-/* A row of more is a mistake. */
-#define ROW_BYTES_MAX (UINT64_C(1) << 32)
-
-/* A caller compiled against an older header gives a shorter struct. */
 static epdx_status_t copy_params(const epdx_sender_params_t *params,
                                  epdx_sender_params_t *copy_p)
 {
-    size_t size = params->struct_size;
+    epdx_status_t status =
+        epi_params_copy(copy_p, sizeof(*copy_p), params,
+                        offsetof(epdx_sender_params_t, levels), "sender");
 
-    if (size < offsetof(epdx_sender_params_t, levels) ||
-        size > sizeof(*copy_p)) {
+    if (status == EPDX_OK && copy_p->progress != EPDX_PROGRESS_THREAD &&
+        copy_p->progress != EPDX_PROGRESS_CALLER) {
         return epi_fail(EPDX_ERR_INVALID,
-                        "sender: struct_size is %zu, this library knows up to "
-                        "%zu; set it to sizeof(epdx_sender_params_t)",
-                        size, sizeof(*copy_p));
+                        "sender: progress %d is none that this library knows",
+                        (int)copy_p->progress);
     }
-    *copy_p = (epdx_sender_params_t){0};
-    memcpy(copy_p, params, size);
-    return EPDX_OK;
+    return status;
 }
 
 static epdx_status_t take_rows(const epdx_sender_params_t *params,
                                epi_send_config_t *config)
 {
-    uint64_t main_bytes;
-    uint64_t deepstack_bytes;
+    epi_row_bytes_t bytes;
+    epdx_status_t status = epi_row_bytes(
+        "sender", params->dtype, params->hidden, params->levels, &bytes);
 
-    if (epdx_dtype_bytes(params->dtype) == 0) {
-        return epi_fail(EPDX_ERR_INVALID, "sender: dtype %d is none",
-                        (int)params->dtype);
-    }
-    if (params->hidden == 0 ||
-        !epi_mul_u64(params->hidden, epdx_dtype_bytes(params->dtype),
-                     &main_bytes) ||
-        !epi_mul_u64(main_bytes, params->levels, &deepstack_bytes) ||
-        main_bytes > ROW_BYTES_MAX || deepstack_bytes > ROW_BYTES_MAX) {
-        return epi_fail(EPDX_ERR_INVALID,
-                        "sender: hidden %" PRIu64 " with %" PRIu32
-                        " levels gives no row of 1 ... %" PRIu64 " bytes",
-                        params->hidden, params->levels, ROW_BYTES_MAX);
+    if (status != EPDX_OK) {
+        return status;
     }
     config->dtype = params->dtype;
     config->hidden = params->hidden;
     config->levels = params->levels;
-    config->main_row_bytes = main_bytes;
-    config->deepstack_row_bytes = deepstack_bytes;
+    config->main_row_bytes = bytes.main;
+    config->deepstack_row_bytes = bytes.deepstack;
     return EPDX_OK;
 }
 

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/error.h"
 #include "base/log.h"
 #include "base/reason.h"
@@ -113,6 +114,20 @@ static bool contradicts(const epi_send_config_t *config,
     return false;
 }
 
+/* An offer without rows is done at this end when it is sent. A repeated ask may
+ * overtake it, and must not fail what is on its way; one so much later may. */
+#define HEADER_ON_ITS_WAY_NS (2 * EPI_S)
+
+static bool header_on_its_way(const epi_delivery_t *delivery,
+                              const epi_ended_room_t *ended,
+                              const epi_ask_t *ask, uint64_t now)
+{
+    uint64_t left = ended->until_ns > now ? ended->until_ns - now : 0;
+
+    return ended->status == EPDX_OK && ask->rows == 0 &&
+           delivery->ended.memory_ns - left < HEADER_ON_ITS_WAY_NS;
+}
+
 /* Whether the room is over already, and the ask was answered. */
 static bool answer_late(epi_delivery_t *delivery, const epi_prefill_t *prefill,
                         const epi_ask_t *ask, uint64_t now)
@@ -124,13 +139,16 @@ static bool answer_late(epi_delivery_t *delivery, const epi_prefill_t *prefill,
     if (ended == NULL || epi_rooms_find(&delivery->rooms, ask->room) != NULL) {
         return false;
     }
+    epi_send_count(&delivery->shared->counters.asks_late, 1);
+    if (header_on_its_way(delivery, ended, ask, now)) {
+        return true;
+    }
     epi_text_format(words, sizeof(words),
                     "room %" PRIu64 " has ended: "
                     "delivered",
                     ask->room);
     epi_delivery_refuse(delivery, prefill, ask,
                         ended->status == EPDX_OK ? words : ended->reason);
-    epi_send_count(&delivery->shared->counters.asks_late, 1);
     return true;
 }
 
@@ -324,6 +342,19 @@ void epi_sender_message(epi_delivery_t *delivery, const epi_message_t *message,
     }
 }
 
+/* There is no room for what the caller said: it ends at once. */
+static void unplaced(epi_delivery_t *delivery, uint32_t index,
+                     epdx_status_t status, const char *why)
+{
+    epi_send_slot_t *slot = &delivery->shared->slots[index];
+
+    slot->status = status;
+    epi_reason_format(slot->reason, sizeof(slot->reason), slot->room,
+                      delivery->shared->config.bootstrap, why);
+    epi_send_count(&delivery->shared->counters.rooms_failed, 1);
+    epi_delivery_report(delivery, index);
+}
+
 static void take_chunk(epi_delivery_t *delivery, uint32_t index, uint64_t now)
 {
     epi_send_slot_t *slot = &delivery->shared->slots[index];
@@ -341,10 +372,8 @@ static void take_chunk(epi_delivery_t *delivery, uint32_t index, uint64_t now)
     }
     room = epi_delivery_open(delivery, slot->room, now);
     if (room == NULL) {
-        epi_log_error("defect: no room for the chunk of room %" PRIu64,
-                      slot->room);
-        slot->status = EPDX_ERR_FULL;
-        epi_delivery_report(delivery, index);
+        unplaced(delivery, index, EPDX_ERR_FULL,
+                 "every room has a chunk (EPDX_MAX_ROOMS)");
         return;
     }
     epi_rooms_seat(&delivery->rooms, room, index);
@@ -362,9 +391,7 @@ static void take_fail(epi_delivery_t *delivery, uint32_t index, uint64_t now)
     (void)epi_text_copy(why, sizeof(why), slot->reason);
     slot->reason[0] = '\0';
     if (room == NULL) {
-        slot->status = EPDX_ERR_CANCELLED;
-        (void)epi_text_copy(slot->reason, sizeof(slot->reason), why);
-        epi_delivery_report(delivery, index);
+        unplaced(delivery, index, EPDX_ERR_CANCELLED, why);
         return;
     }
     epi_rooms_seat(&delivery->rooms, room, index);

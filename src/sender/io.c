@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "base/text.h"
+#include "io/wait.h"
 #include "sender/intake.h"
 
 /* Control events in a row, before the others have a turn. */
@@ -158,28 +159,11 @@ static bool io_step(void *self, uint64_t now)
 static void io_prepare(void *self, epi_loop_wait_t *wait)
 {
     epi_send_io_t *io = self;
-    uint64_t now = epi_now_ns();
+    epi_io_parts_t parts = {io->control, io->http, io->dp};
     uint64_t due = epi_timers_next(&io->delivery.rooms.deadlines);
-    int event_fd = io->dp->ops->event_fd(io->dp);
-    int http_ms;
 
-    due = io->announce.due_ns < due ? io->announce.due_ns : due;
-    due = due < wait->due ? due : wait->due;
-    http_ms = epi_poll_ms(now, due, 1000);
-    wait->fd_count +=
-        epi_control_wait_fds(io->control, wait->fds + wait->fd_count,
-                             wait->fd_max - wait->fd_count, &wait->ready);
-    wait->fd_count +=
-        epi_http_wait_fds(io->http, wait->fds + wait->fd_count,
-                          wait->fd_max - wait->fd_count, &http_ms);
-    wait->due = epi_after(now, (uint64_t)http_ms * EPI_MS);
-    if (event_fd < 0 || wait->fd_count == wait->fd_max ||
-        io->dp->ops->arm(io->dp) != EPDX_OK) {
-        wait->ready = true;
-        return;
-    }
-    wait->fds[wait->fd_count++] =
-        (struct pollfd){.fd = event_fd, .events = POLLIN};
+    epi_io_wait(&parts, io->announce.due_ns < due ? io->announce.due_ns : due,
+                wait);
 }
 
 static epdx_status_t open_sockets(epi_send_io_t *io)

@@ -4,7 +4,7 @@
  *
  *              chunk, ask                all asks in
  *     (free) ------------> GATHERING ------------------> DELIVERING
- *        ^                     | fails, all cancelled        | last SENT
+ *        ^                     | fails, cancelled, makes way | last SENT
  *        '---------------------'-----------------------------'
  *
  * Rooms and asks come from the network: both are bounded. Asks are kept in

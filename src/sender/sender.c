@@ -102,19 +102,10 @@ static void parts_free(epdx_sender_t *sender, bool free_memory)
 }
 
 /* Everything but the thread. */
-static epdx_status_t parts_open(epdx_sender_t *sender,
-                                const epdx_sender_params_t *params,
-                                epi_dataplane_t *dp)
+static epdx_status_t parts_open(epdx_sender_t *sender, epi_dataplane_t *dp)
 {
-    epi_options_t options;
-    epdx_status_t status = epi_options_load(&options);
+    epdx_status_t status = tables_open(sender);
 
-    if (status == EPDX_OK) {
-        status = epi_send_config_make(params, &options, &sender->shared.config);
-    }
-    if (status == EPDX_OK) {
-        status = tables_open(sender);
-    }
     if (status == EPDX_OK) {
         status = ring_open(sender);
     }
@@ -125,9 +116,9 @@ static epdx_status_t parts_open(epdx_sender_t *sender,
     return status;
 }
 
-epdx_status_t epi_sender_open_with(const epdx_sender_params_t *params,
-                                   epi_dataplane_t *dp,
-                                   epdx_sender_t **sender_p)
+/* Takes dp, also on error. */
+static epdx_status_t open_on(const epi_send_config_t *config,
+                             epi_dataplane_t *dp, epdx_sender_t **sender_p)
 {
     epdx_sender_t *sender = calloc(1, sizeof(*sender));
     epdx_status_t status;
@@ -136,14 +127,15 @@ epdx_status_t epi_sender_open_with(const epdx_sender_params_t *params,
         dp->ops->close(dp);
         return epi_fail(EPDX_ERR_NO_MEMORY, "no memory for a sender");
     }
-    status = parts_open(sender, params, dp);
+    sender->shared.config = *config;
+    status = parts_open(sender, dp);
     if (status != EPDX_OK) {
         dp->ops->close(dp);
         parts_free(sender, true);
         return status;
     }
-    sender->registered = sender->shared.config.bootstrap[0] == '\0';
-    if (sender->shared.config.threaded) {
+    sender->registered = config->bootstrap[0] == '\0';
+    if (config->threaded) {
         status = epi_loop_start(sender->io.loop, "epdx-sender");
     }
     if (status != EPDX_OK) {
@@ -154,31 +146,41 @@ epdx_status_t epi_sender_open_with(const epdx_sender_params_t *params,
     return EPDX_OK;
 }
 
-/* The host that the data plane binds: the settings are read for it, too. */
-static epdx_status_t plane_open(const epdx_sender_params_t *params,
-                                epi_dataplane_t **dp_p)
+static epdx_status_t config_load(const epdx_sender_params_t *params,
+                                 epi_send_config_t *config_p)
 {
     epi_options_t options;
-    epi_send_config_t config;
     epdx_status_t status = epi_options_load(&options);
 
-    if (status == EPDX_OK) {
-        status = epi_send_config_make(params, &options, &config);
+    return status != EPDX_OK ? status
+                             : epi_send_config_make(params, &options, config_p);
+}
+
+epdx_status_t epi_sender_open_with(const epdx_sender_params_t *params,
+                                   epi_dataplane_t *dp,
+                                   epdx_sender_t **sender_p)
+{
+    epi_send_config_t config;
+    epdx_status_t status = config_load(params, &config);
+
+    if (status != EPDX_OK) {
+        dp->ops->close(dp);
+        return status;
     }
-    if (status == EPDX_OK) {
-        status = epi_dataplane_ucx(config.host, dp_p);
-    }
-    return status;
+    return open_on(&config, dp, sender_p);
 }
 
 epdx_status_t epdx_sender_open(const epdx_sender_params_t *params,
                                epdx_sender_t **sender_p)
 {
+    epi_send_config_t config;
     epi_dataplane_t *dp;
-    epdx_status_t status = plane_open(params, &dp);
+    epdx_status_t status = config_load(params, &config);
 
-    return status != EPDX_OK ? status
-                             : epi_sender_open_with(params, dp, sender_p);
+    if (status == EPDX_OK) {
+        status = epi_dataplane_ucx(config.host, &dp);
+    }
+    return status != EPDX_OK ? status : open_on(&config, dp, sender_p);
 }
 
 void epdx_sender_close(epdx_sender_t *sender)
@@ -227,7 +229,7 @@ static epdx_status_t check_own(const epi_send_config_t *config,
     uint64_t bytes;
 
     if (chunk->rows == 0 || chunk->main == NULL ||
-        (chunk->deepstack != NULL && config->levels == 0)) {
+        (chunk->deepstack != NULL) != (config->levels > 0)) {
         return epi_fail(EPDX_ERR_INVALID,
                         "a chunk of %" PRIu64 " rows %s main rows and %s "
                         "deepstack of %" PRIu32 " levels",
@@ -334,7 +336,8 @@ epdx_status_t epdx_sender_fail(epdx_sender_t *sender, uint64_t room,
         return status;
     }
     (void)epi_text_copy(sender->shared.slots[slot].reason,
-                        sizeof(sender->shared.slots[slot].reason), reason);
+                        sizeof(sender->shared.slots[slot].reason),
+                        reason != NULL ? reason : "no reason was given");
     slot_post(sender, slot, EPI_SEND_FAIL);
     return EPDX_OK;
 }

@@ -116,6 +116,23 @@ static void test_a_late_ask_is_answered_at_once(void **state)
     world_expect_quiet(&world);
 }
 
+static void test_a_late_ask_without_rows_does_not_fail_its_offer(void **state)
+{
+    (void)state;
+    open_world(2);
+    rank_ask_shard(&world, 0, 8, 1, 2);
+    rank_ask_shard(&world, 1, 8, 1, 2); /* for none of the rows */
+    world_send(&world, 8, 1, false);
+    world_expect(&world, 8, EPDX_OK, "");
+    rank_ask_shard(&world, 1, 8, 1, 2);
+    WORLD_UNTIL(&world, world_stats(&world).asks_late == 1);
+    rank_ask_shard(&world, 0, 8, 1, 2); /* answered, as ever */
+    rank_expect_failed(&world, 0, 8, 1008, "room 8 has ended: delivered");
+    assert_int_equal(world.ranks[1].status_count, 0);
+    assert_int_equal(world.ranks[1].offers, 1);
+    world_expect_quiet(&world);
+}
+
 static void test_cancel_before_the_chunk_is_remembered(void **state)
 {
     (void)state;
@@ -391,6 +408,8 @@ static void test_fail_tells_askers_now_and_later(void **state)
     rank_expect_failed(&world, 1, 8, 1008, "the image is broken");
     assert_int_equal(epdx_sender_fail(world.sender, 9, "nor this"), EPDX_OK);
     world_expect(&world, 9, EPDX_ERR_CANCELLED, "nor this");
+    assert_int_equal(epdx_sender_fail(world.sender, 10, NULL), EPDX_OK);
+    world_expect(&world, 10, EPDX_ERR_CANCELLED, "no reason was given");
     world_expect_quiet(&world);
 }
 
@@ -428,6 +447,7 @@ int main(void)
         TEST(test_a_newer_ask_takes_the_place_of_the_older),
         TEST(test_asks_for_a_room_that_is_being_delivered),
         TEST(test_a_late_ask_is_answered_at_once),
+        TEST(test_a_late_ask_without_rows_does_not_fail_its_offer),
         TEST(test_cancel_before_the_chunk_is_remembered),
         TEST(test_cancel_without_an_ask_frees_the_chunk),
         TEST(test_cancel_ahead_of_everything_is_remembered),

@@ -1,5 +1,5 @@
 /* sender_internal.h: a sender over a data plane that is given, for tests and
- * for tools that have their own. */
+ * for tests. */
 #ifndef EPI_SENDER_SENDER_INTERNAL_H
 #define EPI_SENDER_SENDER_INTERNAL_H
 

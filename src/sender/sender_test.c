@@ -219,6 +219,21 @@ static void test_send_refuses_what_is_no_chunk(void **state)
     assert_int_equal(world_stats(&world).rooms_sent, 1);
 }
 
+static void test_send_refuses_a_lost_deepstack(void **state)
+{
+    epdx_sender_params_t params = world_params();
+    uint16_t rows[WORLD_HIDDEN];
+    epdx_chunk_t chunk = {.rows = 1, .main = rows};
+
+    (void)state;
+    params.levels = WORLD_LEVELS;
+    world_open(&world, &params);
+    assert_int_equal(epdx_sender_send(world.sender, 1, &chunk),
+                     EPDX_ERR_INVALID);
+    assert_non_null(strstr(epdx_last_error(), "without deepstack"));
+    assert_int_equal(world_stats(&world).rooms_sent, 0);
+}
+
 static void test_duplicate_until_the_outcome_is_polled(void **state)
 {
     (void)state;
@@ -353,6 +368,9 @@ static void test_open_refuses_parameters(void **state)
     params.bootstrap = "nowhere";
     expect_no_open(params, "nowhere");
     params = world_params();
+    params.progress = (epdx_progress_t)9;
+    expect_no_open(params, "progress 9");
+    params = world_params();
     params.ring_bytes = 100;
     expect_no_open(params, "");
 }
@@ -381,6 +399,8 @@ int main(void)
         cmocka_unit_test_teardown(test_a_full_ring_leaves_own_memory,
                                   close_world),
         cmocka_unit_test_teardown(test_send_refuses_what_is_no_chunk,
+                                  close_world),
+        cmocka_unit_test_teardown(test_send_refuses_a_lost_deepstack,
                                   close_world),
         cmocka_unit_test_teardown(test_duplicate_until_the_outcome_is_polled,
                                   close_world),

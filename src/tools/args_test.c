@@ -168,6 +168,21 @@ static void bad_address(void **state)
                  "--to=[::]:1");
 }
 
+/* A server that is asked may speak https; where to listen is a plain address.
+ */
+static void https_address(void **state)
+{
+    (void)state;
+    assert_int_equal(PARSE("--to", "https://h:1"), EPDX_OK);
+    assert_string_equal(options.addresses.values[0], "https://h:1");
+    ASSERT_WRONG("--to: \"https://h\" is not HOST:PORT with a port from 1",
+                 "--to=https://h");
+    ASSERT_WRONG("--to: \"ftp://h:1\" is not HOST:PORT with a port from 1",
+                 "--to=ftp://h:1");
+    ASSERT_WRONG("--address: \"https://h:1\" is not HOST:PORT",
+                 "--address=https://h:1");
+}
+
 static void too_many_addresses(void **state)
 {
     char *argv[EPI_ARG_LIST_MAX + 3] = {"prog"};
@@ -264,6 +279,7 @@ int main(void)
         cmocka_unit_test(bad_seconds),
         cmocka_unit_test(bad_host),
         cmocka_unit_test(bad_address),
+        cmocka_unit_test(https_address),
         cmocka_unit_test(too_many_addresses),
         cmocka_unit_test(bad_dtype),
         cmocka_unit_test(bad_part),
