@@ -11,7 +11,7 @@ run_packages=(
     libzmq3-dev libmicrohttpd-dev)
 check_packages=(
     libcmocka-dev openssl clang clang-14 clang-tidy-14 clang-format-14
-    libclang-rt-14-dev pmccabe curl iproute2)
+    libclang-rt-14-dev pmccabe curl iproute2 nftables)
 
 usage() {
     cat <<'EOF'

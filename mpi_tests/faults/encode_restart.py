@@ -83,8 +83,8 @@ def case_inside(system):
     kill_when_held(encode)
     again = start(system, "encode again", workload, "--listen", encode.address)
     took = served_again(prefill, again, encode.address)
-    measured("encode restarted with its bootstrap server: from its registration "
-             "to the first request that it serves", took)
+    measured("encode restarted with its bootstrap server: from its "
+             "registration to the first request that it serves", took)
 
 
 def case_more_ranks(system):

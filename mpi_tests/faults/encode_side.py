@@ -72,8 +72,8 @@ def case_no_rows(system):
     check(encode.exit_status() == 0, f"exit status {encode.exit_status()}")
     empty(encode, count - window, window)
     check(took < BOUND_S, f"{took} s until the askers were told")
-    measured(f"rows that do not come, {DEADLINE_S} s allowed: from the last ask "
-             "to the last rank that is told", took)
+    measured(f"rows that do not come, {DEADLINE_S} s allowed: from the last "
+             "ask to the last rank that is told", took)
 
 
 if __name__ == "__main__":

@@ -43,11 +43,6 @@ void epi_list_remove(epi_nodes_t *nodes, epi_find_t *list, uint32_t slot)
     }
 }
 
-static void find_init(epi_find_t *find)
-{
-    *find = (epi_find_t){.first_item = EPI_NONE, .last_item = EPI_NONE};
-}
-
 epdx_status_t epi_nodes_init(epi_nodes_t *nodes, epi_receive_shared_t *shared,
                              epi_control_t *control, epi_http_t *http)
 {
@@ -88,49 +83,6 @@ err_fini:
     return status;
 }
 
-/* The node of an address, made when it is new; EPI_NONE when the table is
- * full. Two addresses of one 64-bit hash share no entry: the later is refused
- * as if the table were full. */
-static uint32_t node_get(epi_nodes_t *nodes, const char *address)
-{
-    uint64_t key = epi_hash(address, strlen(address));
-    uint32_t index;
-
-    if (epi_table_find(&nodes->node_by_address, key, &index)) {
-        return strcmp(nodes->nodes[index].address, address) == 0 ? index
-                                                                 : EPI_NONE;
-    }
-    index = nodes->node_count;
-    if (epi_table_add(&nodes->node_by_address, key, index) != EPDX_OK) {
-        return EPI_NONE;
-    }
-    nodes->node_count++;
-    find_init(&nodes->nodes[index].find);
-    (void)epi_text_copy(nodes->nodes[index].address,
-                        sizeof(nodes->nodes[index].address), address);
-    return index;
-}
-
-static uint32_t peer_get(epi_nodes_t *nodes, uint32_t node, uint32_t group)
-{
-    uint64_t key = ((uint64_t)node << 32) | group;
-    uint32_t index;
-
-    if (epi_table_find(&nodes->peer_by_group, key, &index)) {
-        return index;
-    }
-    index = nodes->peer_count;
-    if (epi_table_add(&nodes->peer_by_group, key, index) != EPDX_OK) {
-        return EPI_NONE;
-    }
-    nodes->peer_count++;
-    find_init(&nodes->peers[index].find);
-    nodes->peers[index].node = node;
-    nodes->peers[index].group = group;
-    nodes->peers[index].control = EPI_NONE;
-    return index;
-}
-
 /* Move an item from its node's list to its encode rank's. */
 static void item_seat(epi_nodes_t *nodes, uint32_t slot, uint64_t now)
 {
@@ -138,7 +90,7 @@ static void item_seat(epi_nodes_t *nodes, uint32_t slot, uint64_t now)
     epi_node_t *node = &nodes->nodes[item->node];
     uint32_t encode_tp = node->world.world_size / node->world.dp_size;
     uint32_t group = (uint32_t)(item->room % node->world.dp_size);
-    uint32_t peer = peer_get(nodes, item->node, group);
+    uint32_t peer = epi_peer_get(nodes, item->node, group);
 
     if (peer == EPI_NONE) {
         nodes->events.item_refused(nodes->events.self, slot, EPDX_ERR_FULL,
@@ -220,7 +172,7 @@ void epi_nodes_unseat(epi_nodes_t *nodes, uint32_t index, uint64_t now)
 bool epi_nodes_join(epi_nodes_t *nodes, uint32_t slot, uint64_t now)
 {
     epi_item_slot_t *item = &nodes->shared->slots[slot];
-    uint32_t index = node_get(nodes, item->encode);
+    uint32_t index = epi_node_get(nodes, item->encode);
 
     if (index == EPI_NONE) {
         return false;

@@ -39,12 +39,14 @@ typedef struct epi_find {
 } epi_find_t;
 
 typedef struct epi_node {
+    bool used;
     epi_find_t find;
     char address[EPDX_ADDRESS_MAX + 1];
     epi_route_world_t world;
 } epi_node_t;
 
 typedef struct epi_peer {
+    bool used;
     epi_find_t find;
     uint32_t node;
     uint32_t group;
@@ -75,7 +77,7 @@ typedef struct epi_nodes {
     epi_nodes_events_t events;
     epi_node_t *nodes;
     epi_peer_t *peers;
-    uint32_t node_count, peer_count, max;
+    uint32_t max;
     epi_table_t node_by_address;
     epi_table_t peer_by_group;
     uint32_t *peer_by_control;
@@ -88,8 +90,14 @@ EPDX_MUST_CHECK epdx_status_t epi_nodes_init(epi_nodes_t *nodes,
                                              epi_control_t *control,
                                              epi_http_t *http);
 
-/** Let an item wait for its encode rank; item_up may come at once. False: the
- *  table of nodes is full (EPDX_MAX_PEERS). */
+/** The entry of a bootstrap address, of a node's DP group, made when it is new.
+ *  EPI_NONE: EPDX_MAX_PEERS are in use, or another address has the same 64-bit
+ *  hash. In directory.c. */
+uint32_t epi_node_get(epi_nodes_t *nodes, const char *address);
+uint32_t epi_peer_get(epi_nodes_t *nodes, uint32_t node, uint32_t group);
+
+/** Let an item wait for its encode rank; item_up may come at once. False: as
+ *  epi_node_get(). */
 bool epi_nodes_join(epi_nodes_t *nodes, uint32_t slot, uint64_t now);
 
 /** Take an item out of the list it waits in. */
