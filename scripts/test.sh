@@ -83,6 +83,7 @@ fuzz() {
         name=$(basename "$program")
         case $name in
         fuzz_wire_*) kept=src/wire/corpus/${name#fuzz_wire_} ;;
+        fuzz_tools_*) kept=src/tools/corpus/${name#fuzz_tools_} ;;
         *) kept=src/discovery/corpus ;;
         esac
         scratch=build/fuzz/corpus/$name

@@ -137,7 +137,7 @@ static void write_answer(test_connection_t *connection)
     }
 }
 
-static void server_step(test_server_t *server)
+void test_server_step(test_server_t *server)
 {
     accept_all(server);
     for (size_t i = 0; i < TEST_CONNECTION_MAX; i++) {
@@ -196,7 +196,7 @@ void test_run(epi_http_t *http, test_server_t *server, test_got_t *got,
         assert_true(epi_now_ns() < deadline);
         (void)epi_http_progress(http);
         if (server != NULL) {
-            server_step(server);
+            test_server_step(server);
         }
         if (epi_http_next(http, &reply)) {
             keep(&reply, &got[have++]);

@@ -1,5 +1,5 @@
 /* http_test_server.h: a scripted peer on raw sockets, progressed by the test's
- * own thread. Only the http tests. */
+ * own thread. Only the http tests, and the receiver's against hostile nodes. */
 #ifndef EPI_DISCOVERY_HTTP_TEST_SERVER_H
 #define EPI_DISCOVERY_HTTP_TEST_SERVER_H
 
@@ -52,6 +52,9 @@ typedef struct test_got {
 
 void test_server_open(test_server_t *server, test_script_t script);
 void test_server_close(test_server_t *server);
+
+/** Accept, read and answer what can be without waiting. */
+void test_server_step(test_server_t *server);
 
 /** "http://127.0.0.1:PORT" path. */
 void test_server_url(const test_server_t *server, const char *path, char *out,
