@@ -154,10 +154,10 @@ stop_all() {
 # shellcheck disable=SC2317
 finish() {
     local status=$?
-    trap '' INT TERM
+    trap '' INT TERM HUP
     stop_all
     if [[ -n $logs ]]; then
-        if ((status == 0 || status == 2)); then
+        if ((status == 0 || status == 2 || status > 128)); then
             rm -rf "$logs"
         else
             printf 'run.sh: failed with status %d; logs are in %s\n' \
@@ -250,6 +250,7 @@ start_encode() {
     if (($2 == 0)); then
         where=(--listen 127.0.0.1:0)
     fi
+    : >"$log" # wait_address reads it, maybe before the process has begun
     "$bin/epdx_encode" "${shape[@]}" --node "$1/$nodes" --tp "$tp" \
         --rank "$2" "${where[@]}" --host 127.0.0.1 --ring-mb "$ring_mb" \
         >"$log" 2>&1 </dev/null &
@@ -312,6 +313,7 @@ main() {
     trap finish EXIT
     trap 'exit 130' INT
     trap 'exit 143' TERM
+    trap 'exit 129' HUP
     build_all
     shape=(--workload "$workload" --requests "$requests" --hidden "$hidden"
         --dtype "$dtype" --levels "$levels")
@@ -320,6 +322,8 @@ main() {
         "$ranks" "$pool_mb" "$nodes" "$tp" "$ring_mb"
     start_nodes
     run_prefill || status=$?
+    # 2 is for this script's own arguments, which were right.
+    ((status != 2)) || status=1
     stop_all
     cat "$logs/prefill.out"
     exit "$status"

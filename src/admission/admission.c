@@ -159,10 +159,12 @@ static epi_entry_t *find_entry(epdx_admission_t *admission, const char *id,
 static epdx_status_t check_stage(epdx_admission_t *admission,
                                  const epdx_request_t *request)
 {
-    if (request->id == NULL || request->id[0] == '\0' ||
-        strlen(request->id) > EPDX_ID_MAX) {
-        return epi_fail(EPDX_ERR_INVALID,
-                        "a request's id has 1 to %d characters", EPDX_ID_MAX);
+    if (request->id == NULL || !epi_text_quotable(request->id, EPDX_ID_MAX)) {
+        return epi_fail(
+            EPDX_ERR_INVALID,
+            "a request's id has 1 to %d bytes, none of them a control "
+            "character",
+            EPDX_ID_MAX);
     }
     if (admission->pending_count == admission->pending_max) {
         return epi_fail(EPDX_ERR_FULL,
@@ -171,6 +173,20 @@ static epdx_status_t check_stage(epdx_admission_t *admission,
                         request->id, admission->pending_max);
     }
     return EPDX_OK;
+}
+
+/* Ranks that stage one id with other rooms, spans or skips would admit rows of
+ * different items as one. How each reaches the encode node is its own. */
+static uint64_t hash_items(uint64_t hash, const epdx_request_t *request)
+{
+    for (size_t i = 0; request->items != NULL && i < request->item_count; i++) {
+        const epdx_item_t *item = &request->items[i];
+        uint64_t words[] = {hash, item->room, item->span,
+                            item->encode == NULL || item->received};
+
+        hash = epi_hash(words, sizeof(words));
+    }
+    return hash;
 }
 
 epdx_status_t epdx_admission_stage(epdx_admission_t *admission,
@@ -193,7 +209,8 @@ epdx_status_t epdx_admission_stage(epdx_admission_t *admission,
                         request->id);
     }
     admission->free_count--;
-    *entry = (epi_entry_t){.id_hash = id_hash};
+    *entry = (epi_entry_t){.id_hash = id_hash,
+                           .vote_hash = hash_items(id_hash, request)};
     (void)epi_text_copy(entry->id, sizeof(entry->id), request->id);
     entry->status =
         epdx_receiver_stage(admission->receiver, request, &entry->job);

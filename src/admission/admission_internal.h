@@ -22,8 +22,9 @@
 
 typedef struct epi_entry {
     char id[EPDX_ID_MAX + 1];
-    uint64_t id_hash;
-    epdx_job_t *job; /* NULL when this rank could not stage it */
+    uint64_t id_hash;   /* of its id: the key in by_id */
+    uint64_t vote_hash; /* of its id and items: what ranks must agree on */
+    epdx_job_t *job;    /* NULL when this rank could not stage it */
     bool admitted;
     epdx_state_t vote;    /* of the drain under way */
     epdx_status_t status; /* why this rank votes FAILED; then the agreed one */

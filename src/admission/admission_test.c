@@ -124,6 +124,7 @@ typedef enum kind {
     LANDS,
     WAITS,
     TOO_LARGE,
+    LATE, /* as WAITS, but its deadline has passed */
 } kind_t;
 
 static epdx_status_t stage(epdx_admission_t *admission, const char *id,
@@ -135,7 +136,10 @@ static epdx_status_t stage(epdx_admission_t *admission, const char *id,
         .encode = "127.0.0.1:1",
         .received = kind == LANDS,
     };
-    epdx_request_t request = {.id = id, .items = &item, .item_count = 1};
+    epdx_request_t request = {.id = id,
+                              .items = &item,
+                              .item_count = 1,
+                              .timeout_ns = kind == LATE ? 1 : 0};
 
     return epdx_admission_stage(admission, &request);
 }
@@ -288,7 +292,10 @@ static void test_what_landed_everywhere_is_admitted_once(void **state)
 static void lands_on_all_but_rank_1(epdx_admission_t *admission, uint32_t rank,
                                     record_t *record)
 {
-    record->calls[0] = stage(admission, "a", 1, rank == 1 ? WAITS : LANDS);
+    record->calls[0] = stage(admission, "a", 1, WAITS);
+    if (rank != 1) { /* as if its rows had come */
+        admission->entries[admission->pending[0]].job->state = EPDX_LANDED;
+    }
     drain(admission, &record->drains[0]);
     drain(admission, &record->drains[1]);
 }
@@ -346,7 +353,16 @@ static void test_what_waits_on_one_rank_waits_on_all(void **state)
 static void too_large_on_rank_2(epdx_admission_t *admission, uint32_t rank,
                                 record_t *record)
 {
-    record->calls[0] = stage(admission, "a", 1, rank == 2 ? TOO_LARGE : LANDS);
+    epdx_item_t item = {.room = 7, .span = 4, .received = true};
+    epdx_request_t fits = {.id = "a", .items = &item, .item_count = 1};
+
+    record->calls[0] = stage(admission, "a", 1, TOO_LARGE);
+    if (rank != 2) { /* as if it had fitted there */
+        admission->entries[admission->pending[0]].status = EPDX_OK;
+        record->calls[3] =
+            epdx_receiver_stage(admission->receiver, &fits,
+                                &admission->entries[admission->pending[0]].job);
+    }
     record->calls[1] = stage(admission, "b", 2, LANDS);
     drain(admission, &record->drains[0]);
     /* The id may be used again at once; the words stay until the next. */
@@ -386,7 +402,12 @@ static void fail_on_two_ranks(epdx_admission_t *admission, uint32_t rank,
                               record_t *record)
 {
     (void)stage(admission, "a", 1, WAITS);
-    (void)stage(admission, "b", 2, rank == 2 ? TOO_LARGE : WAITS);
+    (void)stage(admission, "b", 2, rank == 2 ? LATE : WAITS);
+    while (rank == 2 &&
+           epdx_job_state(admission->entries[admission->pending[1]].job) !=
+               EPDX_FAILED) {
+        epdx_receiver_poll(admission->receiver);
+    }
     if (rank > 0) {
         record->calls[0] = epdx_admission_cancel(admission, "a");
     }
@@ -453,6 +474,41 @@ static void test_lists_that_differ_are_an_error_on_every_rank(void **state)
         }
     }
     close_scene(scene);
+}
+
+static void other_items(epdx_admission_t *admission, uint32_t rank,
+                        record_t *record)
+{
+    (void)stage(admission, "a", rank == 1 ? 65536 : 131072, LANDS);
+    drain(admission, &record->drains[0]);
+}
+
+static void other_skips(epdx_admission_t *admission, uint32_t rank,
+                        record_t *record)
+{
+    (void)stage(admission, "a", 1, rank == 1 ? LANDS : WAITS);
+    drain(admission, &record->drains[0]);
+}
+
+static void test_items_that_differ_are_an_error_on_every_rank(void **state)
+{
+    void (*const acts[])(epdx_admission_t *, uint32_t,
+                         record_t *) = {other_items, other_skips};
+
+    (void)state;
+    for (size_t i = 0; i < 2; i++) {
+        scene_t *scene = open_scene();
+
+        scene->act = acts[i];
+        run_scene(scene);
+        for (int r = 0; r < RANKS; r++) {
+            assert_int_equal(scene->records[r].drains[0].status,
+                             EPDX_ERR_DISAGREE);
+            assert_says(scene->records[r].drains[0].words, "items");
+            assert_int_equal(scene->records[r].drains[0].admitted, 0);
+        }
+        close_scene(scene);
+    }
 }
 
 static void drains_idle(epdx_admission_t *admission, uint32_t rank,
@@ -536,6 +592,7 @@ int main(void)
         cmocka_unit_test(test_a_failure_of_one_rank_ends_it_on_all),
         cmocka_unit_test(test_cancel_ends_it_on_all_with_the_lowest_ranks_word),
         cmocka_unit_test(test_lists_that_differ_are_an_error_on_every_rank),
+        cmocka_unit_test(test_items_that_differ_are_an_error_on_every_rank),
         cmocka_unit_test(test_strict_votes_also_with_nothing_pending),
         cmocka_unit_test(test_a_broken_group_is_an_error_of_the_drain),
         cmocka_unit_test(test_stage_is_bounded_alike_on_every_rank),

@@ -131,7 +131,8 @@ epdx_status_t epi_ballot_open_result(epi_ballot_t *ballot)
         return epi_fail(EPDX_ERR_DISAGREE,
                         "pending requests differ across ranks: all have the "
                         "same number, %" PRIu64
-                        ", but other ids or another order",
+                        ", but other ids, other items (room, "
+                        "span, skipped), or another order",
                         ballot->pending);
     }
     if (log2 >= 64 || (UINT64_C(1) << log2) > ballot->codes_max ||

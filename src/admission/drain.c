@@ -51,7 +51,7 @@ static epdx_status_t vote(epdx_admission_t *admission)
         epi_entry_t *entry = &admission->entries[admission->pending[i]];
 
         entry->vote = entry_vote(entry);
-        epi_ballot_add(&admission->ballot, entry->id_hash, entry->vote);
+        epi_ballot_add(&admission->ballot, entry->vote_hash, entry->vote);
     }
     bytes = epi_ballot_seal(&admission->ballot);
     admission->stats.collectives.ballot++;

@@ -231,6 +231,19 @@ bool epi_address_wildcard(const char *host)
            (IN6_IS_ADDR_V4MAPPED(&v6) && v6.s6_addr32[3] == 0);
 }
 
+bool epi_text_quotable(const char *text, size_t max)
+{
+    size_t length = 0;
+
+    for (; text[length] != '\0'; length++) {
+        if ((unsigned char)text[length] < 0x20 || text[length] == 0x7f ||
+            length == max) {
+            return false;
+        }
+    }
+    return length > 0;
+}
+
 bool epi_text_printable(const char *text, size_t length)
 {
     for (size_t i = 0; i < length; i++) {

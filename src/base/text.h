@@ -48,6 +48,10 @@ bool epi_address_format(const char *host, uint16_t port, char *out,
  *  an address is bound by nobody here and never published. */
 bool epi_address_wildcard(const char *host);
 
+/** Whether a closed text has 1 ... max bytes and no control character, so that
+ *  it can be quoted in a line of a log. Other bytes may be any UTF-8. */
+bool epi_text_quotable(const char *text, size_t max);
+
 /** Whether every byte is printable ASCII (0x21 ... 0x7e); false when empty. */
 bool epi_text_printable(const char *text, size_t length);
 

@@ -279,9 +279,21 @@ static void printable_is_ascii_without_space(void **state)
     assert_true(epi_text_printable("ab\n", 2));
 }
 
+static void quotable_is_short_and_without_control_characters(void **state)
+{
+    (void)state;
+    assert_true(epi_text_quotable("r 1/\xc3\xa9", 7));
+    assert_true(epi_text_quotable("1234567", 7));
+    assert_false(epi_text_quotable("12345678", 7));
+    assert_false(epi_text_quotable("", 7));
+    assert_false(epi_text_quotable("a\nb", 7));
+    assert_false(epi_text_quotable("a\x7f", 7));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(quotable_is_short_and_without_control_characters),
         cmocka_unit_test(copies_say_when_they_cut),
         cmocka_unit_test(formatted_texts_are_cut_and_closed),
         cmocka_unit_test(numbers_are_read_up_to_max),

@@ -213,6 +213,8 @@ static void test_empty_rendezvous_is_a_header(void **state)
     flush_by_offer(raw);
 }
 
+/* These happen to be harmless. A first word that reads as a length over UCX's
+ * buffer is an assertion in UCX 1.13 itself: docs/failure.md. */
 static void test_bytes_that_are_not_ucx(void **state)
 {
     raw_t *raw = *state;

@@ -49,6 +49,7 @@ static void find_failed(epi_nodes_t *nodes, epi_find_t *find, uint32_t timer,
     find->state = EPI_FIND_IDLE;
     find->tries++;
     if (find->tries == 1) {
+        find->failing_ns = now;
         epi_log_warn("%s; it is tried again", find->error);
     }
     epi_timers_set(&nodes->timers, timer,

@@ -16,6 +16,8 @@
 /* Asks are repeated at growing intervals: this many times the first. */
 #define ASK_INTERVAL_GROWTH_MAX 8
 
+#define FAILING_GRACE_NS        EPI_S
+
 static void report(epi_intake_t *intake, epi_report_kind_t kind, uint32_t slot)
 {
     epi_report_t message = {kind, slot};
@@ -25,22 +27,35 @@ static void report(epi_intake_t *intake, epi_report_kind_t kind, uint32_t slot)
                "a report of the receiver");
 }
 
-/* When the item is to be looked at again, as its phase has it. */
-static uint64_t item_due(const epi_intake_t *intake,
-                         const epi_item_slot_t *item)
+/* How long an item looks for its encode rank. Where the search has failed for
+ * that long already, for the items before it, this one gets a moment only: else
+ * each in turn would hold its lease for the whole time, before healthy ones. */
+static uint64_t found_by(const epi_intake_t *intake, uint32_t slot)
 {
-    const epi_receive_config_t *config = &intake->shared->config;
+    const epi_item_slot_t *item = &intake->shared->slots[slot];
+    uint64_t timeout = intake->shared->config.bootstrap_timeout_ns;
+    uint64_t own = epi_after(item->opened_ns, timeout);
+    uint64_t shared =
+        epi_after(epi_nodes_failing(intake->nodes, slot), timeout);
+    uint64_t moment = epi_after(item->opened_ns, FAILING_GRACE_NS);
+
+    shared = shared > moment ? shared : moment;
+    return own < shared ? own : shared;
+}
+
+/* When the item is to be looked at again, as its phase has it. */
+static uint64_t item_due(const epi_intake_t *intake, uint32_t slot)
+{
+    const epi_item_slot_t *item = &intake->shared->slots[slot];
     uint64_t due = item->deadline_ns;
+    uint64_t other = EPI_NEVER;
 
     if (item->phase == EPI_ITEM_FINDING) {
-        uint64_t found_by =
-            epi_after(item->opened_ns, config->bootstrap_timeout_ns);
-
-        due = found_by < due ? found_by : due;
+        other = found_by(intake, slot);
     } else if (item->phase == EPI_ITEM_ASKED && item->parts_posted == 0) {
-        due = item->next_ask_ns < due ? item->next_ask_ns : due;
+        other = item->next_ask_ns;
     }
-    return due;
+    return other < due ? other : due;
 }
 
 static void item_enter(epi_intake_t *intake, uint32_t slot,
@@ -51,7 +66,7 @@ static void item_enter(epi_intake_t *intake, uint32_t slot,
     item->phase = phase;
     epi_timers_set(&intake->timers, slot,
                    phase == EPI_ITEM_ENDING ? EPI_NEVER
-                                            : item_due(intake, item));
+                                            : item_due(intake, slot));
 }
 
 /* Its rows are coming: it is not asked for again. */
@@ -211,6 +226,8 @@ static void item_open(epi_intake_t *intake, uint32_t slot, uint64_t now)
     if (!epi_nodes_join(intake->nodes, slot, now)) {
         epi_item_fail(intake, slot, EPDX_ERR_FULL,
                       "too many encode nodes; raise EPDX_MAX_PEERS");
+    } else if (item->phase == EPI_ITEM_FINDING) {
+        item_enter(intake, slot, EPI_ITEM_FINDING); /* it may be failing */
     }
 }
 

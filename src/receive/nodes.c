@@ -208,18 +208,33 @@ bool epi_nodes_up(const epi_nodes_t *nodes, uint32_t slot)
     return peer != EPI_NONE && nodes->peers[peer].find.state == EPI_FIND_DONE;
 }
 
+static const epi_find_t *item_find(const epi_nodes_t *nodes, uint32_t slot)
+{
+    const epi_item_slot_t *item = &nodes->shared->slots[slot];
+
+    if (item->node == EPI_NONE) {
+        return NULL;
+    }
+    return item->peer == EPI_NONE ? &nodes->nodes[item->node].find
+                                  : &nodes->peers[item->peer].find;
+}
+
+uint64_t epi_nodes_failing(const epi_nodes_t *nodes, uint32_t slot)
+{
+    const epi_find_t *find = item_find(nodes, slot);
+
+    return find == NULL || find->tries == 0 ? EPI_NEVER : find->failing_ns;
+}
+
 void epi_nodes_explain(const epi_nodes_t *nodes, uint32_t slot, char *words,
                        size_t size)
 {
-    const epi_item_slot_t *item = &nodes->shared->slots[slot];
-    const epi_find_t *find;
+    const epi_find_t *find = item_find(nodes, slot);
 
-    if (item->node == EPI_NONE) {
+    if (find == NULL) {
         (void)epi_text_copy(words, size, "its encode node is not looked up");
         return;
     }
-    find = item->peer == EPI_NONE ? &nodes->nodes[item->node].find
-                                  : &nodes->peers[item->peer].find;
     epi_text_format(
         words, size, "its encode rank was not reached in %" PRIu32 " tries: %s",
         find->tries, find->error[0] == '\0' ? "none has ended" : find->error);

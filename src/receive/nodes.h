@@ -33,6 +33,7 @@ typedef enum epi_find_state {
 typedef struct epi_find {
     epi_find_state_t state;
     uint32_t tries;      /* since it was last found */
+    uint64_t failing_ns; /* when the first of them failed, where any did */
     uint32_t first_item; /* those that wait here, oldest first */
     uint32_t last_item;
     char error[256]; /* why the last try failed */
@@ -105,6 +106,10 @@ void epi_nodes_leave(epi_nodes_t *nodes, uint32_t slot);
 
 /** Whether the item's encode rank is up. */
 bool epi_nodes_up(const epi_nodes_t *nodes, uint32_t slot);
+
+/** Since when the search of an item has failed without a break; EPI_NEVER
+ *  where its last try did not fail. */
+uint64_t epi_nodes_failing(const epi_nodes_t *nodes, uint32_t slot);
 
 /** Where the item's search stands, in words, for the reason of a deadline. */
 void epi_nodes_explain(const epi_nodes_t *nodes, uint32_t slot, char *words,

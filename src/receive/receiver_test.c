@@ -282,6 +282,7 @@ static void test_stage_refuses_what_is_invalid(void **state)
     long_id[sizeof(long_id) - 1] = '\0';
     assert_int_equal(stage(f, "", 1, 1, &job), EPDX_ERR_INVALID);
     assert_int_equal(stage(f, long_id, 1, 1, &job), EPDX_ERR_INVALID);
+    assert_int_equal(stage(f, "two\nlines", 1, 1, &job), EPDX_ERR_INVALID);
     assert_int_equal(stage(f, "rows", 1, 0, &job), EPDX_ERR_INVALID);
     assert_non_null(strstr(epdx_last_error(), "item 0 has no rows"));
     assert_int_equal(epdx_receiver_stage(f->receiver, &none, &job),
@@ -572,6 +573,37 @@ static void test_a_missing_encode_node_fails_by_its_deadline(void **state)
     close_fixture(f);
 }
 
+static void test_a_node_that_is_long_dead_gets_a_moment_only(void **state)
+{
+    epdx_receiver_params_t params = params_plain();
+    fixture_t *f = open_fixture(&params, 1);
+    epdx_item_t item = {.room = 1, .span = 1, .encode = "127.0.0.1:1"};
+    epdx_request_t request = {.id = "first", .items = &item, .item_count = 1};
+    epi_receive_shared_t *shared = &f->receiver->shared;
+    epi_node_t *node = &f->receiver->io.nodes.nodes[0];
+    epdx_job_t *first;
+    epdx_job_t *second;
+
+    (void)state;
+    shared->config.bootstrap_timeout_ns = 50 * EPI_S;
+    assert_int_equal(epdx_receiver_stage(f->receiver, &request, &first),
+                     EPDX_OK);
+    until(f, node->find.tries > 0);
+    assert_int_equal(f->receiver->io.intake.timers.due[0],
+                     shared->slots[0].opened_ns + 50 * EPI_S);
+    node->find.failing_ns -= 60 * EPI_S;
+    item.room = 2;
+    request.id = "second";
+    assert_int_equal(epdx_receiver_stage(f->receiver, &request, &second),
+                     EPDX_OK);
+    until(f, shared->slots[1].phase == EPI_ITEM_FINDING);
+    assert_int_equal(f->receiver->io.intake.timers.due[1],
+                     shared->slots[1].opened_ns + EPI_S);
+    epdx_job_release(first);
+    epdx_job_release(second);
+    close_fixture(f);
+}
+
 static void test_tp_sizes_that_do_not_divide_are_refused(void **state)
 {
     epdx_receiver_params_t params = params_plain();
@@ -764,6 +796,7 @@ int main(void)
         cmocka_unit_test(test_asks_are_repeated_until_answered),
         cmocka_unit_test(test_a_deadline_says_what_it_waited_for),
         cmocka_unit_test(test_a_missing_encode_node_fails_by_its_deadline),
+        cmocka_unit_test(test_a_node_that_is_long_dead_gets_a_moment_only),
         cmocka_unit_test(test_tp_sizes_that_do_not_divide_are_refused),
         cmocka_unit_test(test_an_encode_rank_that_dies_fails_what_was_asked),
         cmocka_unit_test(test_a_pull_under_way_keeps_a_lost_item_ending),

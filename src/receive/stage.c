@@ -39,9 +39,12 @@ static epdx_status_t check_item(const epdx_request_t *request, size_t index)
                             epi_route_query_url(item->encode, -1, -1, url,
                                                 sizeof(url)) != EPDX_OK)) {
         return epi_fail(EPDX_ERR_INVALID,
-                        "request %s: item %zu: \"%.64s\" is not the address of "
-                        "a bootstrap server (host:port)",
-                        request->id, index, item->encode);
+                        "request %s: item %zu: \"%.64s\" is not the address "
+                        "of a bootstrap server (host:port)",
+                        request->id, index,
+                        epi_text_quotable(item->encode, EPDX_ADDRESS_MAX)
+                            ? item->encode
+                            : "(what cannot be printed)");
     }
     return EPDX_OK;
 }
@@ -49,10 +52,12 @@ static epdx_status_t check_item(const epdx_request_t *request, size_t index)
 static epdx_status_t check_request(const epdx_receiver_t *receiver,
                                    const epdx_request_t *request)
 {
-    if (request->id == NULL || request->id[0] == '\0' ||
-        strlen(request->id) > EPDX_ID_MAX) {
-        return epi_fail(EPDX_ERR_INVALID,
-                        "a request's id has 1 to %d characters", EPDX_ID_MAX);
+    if (request->id == NULL || !epi_text_quotable(request->id, EPDX_ID_MAX)) {
+        return epi_fail(
+            EPDX_ERR_INVALID,
+            "a request's id has 1 to %d bytes, none of them a control "
+            "character",
+            EPDX_ID_MAX);
     }
     if (request->item_count == 0 || request->items == NULL) {
         return epi_fail(EPDX_ERR_INVALID, "request %s has no items",

@@ -28,8 +28,14 @@ static void fault(const encode_t *encode)
 }
 
 /* An error that all ranks have agreed on: rank 0 says it. */
-static int agreed_fault(const encode_t *encode, int exit_status)
+static int agreed_fault(const encode_t *encode, epdx_status_t status,
+                        int exit_status)
 {
+    if (encode->world.size > 0 &&
+        (status == EPDX_ERR_TIMEOUT || status == EPDX_ERR_GROUP)) {
+        fault(encode);
+        epi_world_abort(1); /* MPI_Finalize() would wait for a lost rank */
+    }
     if (encode->world.rank == 0) {
         fprintf(stderr, "%s: %s\n", epi_encode_args.program, epdx_last_error());
     }
@@ -88,6 +94,15 @@ static epdx_status_t start_bootstrap(encode_t *encode)
     }
     (void)epi_text_copy(encode->address, sizeof(encode->address),
                         epdx_bootstrap_address(encode->bootstrap));
+    return EPDX_OK;
+}
+
+/* Whoever waits for this line may begin: this rank serves from here on. */
+static epdx_status_t say_bootstrap(const encode_t *encode)
+{
+    if (encode->bootstrap == NULL) {
+        return EPDX_OK;
+    }
     printf("%s: bootstrap %s\n", epi_encode_args.program, encode->address);
     return fflush(stdout) == 0
                ? EPDX_OK
@@ -188,16 +203,19 @@ static int run(encode_t *encode)
     epdx_status_t status = open_named(encode);
 
     if (status != EPDX_OK) {
-        return agreed_fault(encode,
-                            status == EPDX_ERR_GROUP ? 1 : EPI_EXIT_USAGE);
+        return agreed_fault(encode, status, EPI_EXIT_USAGE);
     }
     status = find_bootstrap(encode);
     if (status == EPDX_OK) {
-        status = agree(encode, open_sender(encode, &sender));
+        status = open_sender(encode, &sender);
+        if (status == EPDX_OK) {
+            status = say_bootstrap(encode);
+        }
+        status = agree(encode, status);
     }
     if (status != EPDX_OK) {
         epdx_sender_close(sender);
-        return agreed_fault(encode, 1);
+        return agreed_fault(encode, status, 1);
     }
     return serve(encode, sender);
 }

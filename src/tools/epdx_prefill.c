@@ -108,7 +108,9 @@ static epdx_status_t open_named(const epi_prefill_t *prefill,
 }
 
 /* Errors before the first drain are the same on every rank: rank 0 says them,
- * the others only in their logs, and all end in order. */
+ * the others only in their logs, and all end in order; but where a collective
+ * failed or passed its deadline, MPI_Finalize() would wait for a rank that does
+ * not come. */
 static int run_ranks(epi_prefill_t *prefill, epi_source_t *source)
 {
     epdx_group_t *group = NULL;
@@ -122,6 +124,10 @@ static int run_ranks(epi_prefill_t *prefill, epi_source_t *source)
     }
     if (status == EPDX_OK) {
         status = open_admission(prefill, group);
+    }
+    if (status == EPDX_ERR_TIMEOUT || status == EPDX_ERR_GROUP) {
+        (void)fault(epdx_last_error(), 1);
+        epi_world_abort(1);
     }
     if (status == EPDX_OK) {
         exit_status = run_workload(prefill);
