@@ -704,53 +704,6 @@ static void test_close_ends_what_is_under_way(void **state)
     epdx_job_release(NULL);
 }
 
-static void refuses_params(const epdx_receiver_params_t *params,
-                           const char *words)
-{
-    epdx_receiver_t *receiver = NULL;
-
-    assert_int_equal(epdx_receiver_open(params, &receiver), EPDX_ERR_INVALID);
-    if (strstr(epdx_last_error(), words) == NULL) {
-        fail_msg("\"%s\" does not say \"%s\"", epdx_last_error(), words);
-    }
-    assert_null(receiver);
-}
-
-static void test_open_refuses_what_is_invalid(void **state)
-{
-    epdx_receiver_params_t params;
-
-    (void)state;
-    params = params_plain();
-    params.struct_size = 4;
-    refuses_params(&params, "struct_size is 4");
-    params = params_plain();
-    params.dtype = EPDX_DTYPE_NONE;
-    refuses_params(&params, "dtype");
-    params = params_plain();
-    params.hidden = 0;
-    refuses_params(&params, "hidden 0");
-    params = params_plain();
-    params.hidden = UINT64_MAX / 2;
-    refuses_params(&params, "hidden");
-    params = params_plain();
-    params.tp_rank = 2;
-    params.tp_size = 2;
-    refuses_params(&params, "tp_rank 2");
-    params = params_plain();
-    params.host = "0.0.0.0";
-    refuses_params(&params, "0.0.0.0");
-    params = params_plain();
-    params.shard = (epdx_switch_t)9;
-    refuses_params(&params, "shard 9");
-    params = params_plain();
-    params.progress = (epdx_progress_t)7;
-    refuses_params(&params, "progress 7");
-    params = params_plain();
-    params.pool_bytes = 100;
-    refuses_params(&params, "pool");
-}
-
 static void test_a_pool_of_the_callers_is_used(void **state)
 {
     epdx_receiver_params_t params = params_plain();
@@ -802,7 +755,6 @@ int main(void)
         cmocka_unit_test(test_a_pull_under_way_keeps_a_lost_item_ending),
         cmocka_unit_test(test_receive_waits_and_reports),
         cmocka_unit_test(test_close_ends_what_is_under_way),
-        cmocka_unit_test(test_open_refuses_what_is_invalid),
         cmocka_unit_test(test_a_pool_of_the_callers_is_used),
     };
 
