@@ -151,13 +151,15 @@ void epi_delivery_fail(epi_delivery_t *delivery, epi_room_t *room,
 
 /* Forget a room without a chunk. It has not failed: whoever wants it asks
  * again, so that asks for rooms which nobody serves push no real one out. */
-static void evict(epi_delivery_t *delivery, epi_room_t *room)
+static void evict(epi_delivery_t *delivery, epi_room_t *room, uint64_t now)
 {
     epi_room_ask_t *ask = NULL;
 
-    epi_log_debug("room %" PRIu64 " made way: too many rooms wait for rows "
-                  "(EPDX_MAX_ROOMS)",
-                  room->room);
+    if (epi_seldom(&delivery->evict_lines, now)) {
+        epi_log_warn("room %" PRIu64 " and maybe others made way: asks for "
+                     "more than EPDX_MAX_ROOMS rooms wait for rows",
+                     room->room);
+    }
     while ((ask = epi_rooms_ask_next(&delivery->rooms, room, ask)) != NULL) {
         ask_let_go(delivery, ask);
     }
@@ -175,7 +177,7 @@ epi_room_t *epi_delivery_open(epi_delivery_t *delivery, uint64_t number,
         return room;
     }
     if (rooms->count == rooms->capacity && epi_rooms_oldest(rooms) != NULL) {
-        evict(delivery, epi_rooms_oldest(rooms));
+        evict(delivery, epi_rooms_oldest(rooms), now);
     }
     return epi_rooms_add(
         rooms, number,

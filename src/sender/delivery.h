@@ -11,6 +11,7 @@
 #ifndef EPI_SENDER_DELIVERY_H
 #define EPI_SENDER_DELIVERY_H
 
+#include "base/seldom.h"
 #include "sender/ended.h"
 #include "sender/prefills.h"
 #include "sender/rooms.h"
@@ -25,6 +26,7 @@ typedef struct epi_delivery {
     epi_ended_t ended;
     size_t under_way;                      /* offers of all rooms */
     const epi_ask_t *asks[EPI_FANOUT_MAX]; /* scratch */
+    epi_seldom_t evict_lines;
 } epi_delivery_t;
 
 /** Why a room failed. */
