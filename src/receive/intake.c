@@ -188,6 +188,8 @@ static void item_lost(void *self, uint32_t slot, const char *words)
 
     /* Rows of a room that waits for its lease were with that rank, too. */
     if (item->phase == EPI_ITEM_ASKED || item->phase == EPI_ITEM_LEASING) {
+        /* It may be back soon, with the rows and with what was asked of it. */
+        epi_item_cancel(intake, slot, words);
         epi_item_fail(intake, slot, EPDX_ERR_UNREACHABLE, words);
     }
     if (pulling) {

@@ -3,9 +3,10 @@
  * it does not keep the rows until its own deadline.
  *
  * An item that was never asked for is withdrawn, too: its rows may be there
- * already. Where its encode rank is not reached yet, the withdrawal waits in a
- * slot past those of the items (the item's own goes back to the caller), is
- * looked up like an item, and ends when it was sent or at the item's deadline.
+ * already. Where its encode rank is not reached, or was lost, the withdrawal
+ * waits in a slot past those of the items (the item's own goes back to the
+ * caller), is looked up like an item, and ends when it was sent or at the
+ * item's deadline.
  */
 #include <inttypes.h>
 
@@ -98,11 +99,9 @@ static void keep(epi_intake_t *intake, uint32_t slot, const char *words)
 
 void epi_item_cancel(epi_intake_t *intake, uint32_t slot, const char *words)
 {
-    const epi_item_slot_t *item = &intake->shared->slots[slot];
-
     if (epi_nodes_up(intake->nodes, slot)) {
         send_cancel(intake, slot, words);
-    } else if (item->asks == 0) {
+    } else {
         keep(intake, slot, words);
     }
 }

@@ -172,9 +172,34 @@ static void test_withdrawals_are_bounded_and_end_by_their_deadline(void **state)
     close_fixture(f);
 }
 
+static void test_what_was_asked_of_a_lost_encode_rank_is_withdrawn(void **state)
+{
+    epi_control_params_t params = {.host = "127.0.0.1", .peer_max = 16};
+    fixture_t *f = open_fixture(1);
+    epdx_job_t *job = must_stage(f, "r1", 9, 4);
+    uint64_t generation;
+
+    (void)state;
+    until(f, f->encode.ask_count == 1);
+    generation = f->encode.asks[0].generation;
+    epi_control_close(f->encode.control);
+    f->encode.control = NULL;
+    until(f, epdx_job_state(job) == EPDX_FAILED);
+    /* It comes back: its rows must not wait for asks that will not come. */
+    assert_int_equal(epi_control_open(&params, &f->encode.control), EPDX_OK);
+    fake_encode_register(&f->encode, 0);
+    until(f, f->encode.cancel_count == 1);
+    assert_int_equal(f->encode.cancels[0].room, 9);
+    assert_int_equal(f->encode.cancels[0].generation, generation);
+    epdx_job_release(job);
+    close_fixture(f);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(
+            test_what_was_asked_of_a_lost_encode_rank_is_withdrawn),
         cmocka_unit_test(test_an_item_without_a_lease_is_withdrawn_at_once),
         cmocka_unit_test(test_a_withdrawal_waits_for_its_encode_rank),
         cmocka_unit_test(
