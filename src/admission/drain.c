@@ -4,7 +4,6 @@
  * lists before any request is touched.
  */
 #include <inttypes.h>
-#include <string.h>
 
 #include "admission/admission_internal.h"
 #include "base/error.h"

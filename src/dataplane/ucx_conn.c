@@ -7,7 +7,6 @@
  * callback of its own, but by epi_ucx_attend() after it.
  */
 #include <arpa/inet.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

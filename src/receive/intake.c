@@ -2,15 +2,12 @@
 #include "receive/intake.h"
 
 #include <inttypes.h>
-#include <stdio.h>
-#include <string.h>
 
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/log.h"
 #include "base/random.h"
 #include "base/reason.h"
-#include "receive/check.h"
 #include "wire/control.h"
 
 /* Asks are repeated at growing intervals: this many times the first. */

@@ -55,9 +55,9 @@ void epi_item_answered(epi_intake_t *intake, uint32_t slot);
 void epi_item_settle(epi_intake_t *intake, uint32_t slot,
                      epi_report_kind_t report);
 
-/** In withdraw.c. Tell the item's encode rank that it is not wanted, at once
- *  or, where it was never asked for, when that rank is reached. A cancel that
- *  is lost costs the encode rank a timeout. */
+/** In withdraw.c. Tell the item's encode rank that it is not wanted: at once
+ *  or, where that rank is not up, when it is reached. A cancel that is lost
+ *  costs the encode rank a timeout. */
 void epi_item_cancel(epi_intake_t *intake, uint32_t slot, const char *words);
 
 /** Whether a slot is a withdrawal that waits for its encode rank. */

@@ -51,10 +51,8 @@ typedef struct epi_item_slot {
     /* The caller's before LEASED. */
     uint8_t *main;
     uint8_t *deepstack;
-    uint64_t lease_bytes; /* of the whole request */
     /* The caller's alone. */
     uint32_t job;
-    bool settled; /* its LANDED or QUIET has come, or it was never opened */
     /* The I/O thread's, the caller's after FAILED. */
     epdx_status_t status;
     char reason[EPDX_REASON_MAX];

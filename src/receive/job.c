@@ -144,7 +144,6 @@ void epi_jobs_report(epdx_receiver_t *receiver, const epi_report_t *report)
         }
         return;
     }
-    item->settled = true;
     job->unsettled--;
     if (report->kind == EPI_REPORT_LANDED) {
         receiver->items_landed++;
@@ -181,7 +180,6 @@ static void job_place(epdx_job_t *job)
         at += aligned(landed->main_bytes);
         item->deepstack = landed->deepstack_bytes == 0 ? NULL : at;
         at += aligned(landed->deepstack_bytes);
-        item->lease_bytes = job->lease_bytes;
         landed->main = item->main;
         landed->deepstack = item->deepstack;
     }

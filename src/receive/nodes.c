@@ -2,13 +2,10 @@
 #include "receive/nodes.h"
 
 #include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/clock.h"
 #include "base/error.h"
-#include "base/log.h"
 #include "base/random.h"
 
 void epi_list_append(epi_nodes_t *nodes, epi_find_t *list, uint32_t slot)

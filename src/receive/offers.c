@@ -4,7 +4,6 @@
  * generation, which only the encode rank that was asked can know.
  */
 #include <inttypes.h>
-#include <stdio.h>
 
 #include "base/error.h"
 #include "base/log.h"

@@ -1,13 +1,11 @@
 /* receiver.c: opening, polling and closing a receiver, the caller's side. */
 #include "epdx/receiver.h"
 
-#include <inttypes.h>
 #include <stdlib.h>
 #include <time.h>
 
 #include "base/clock.h"
 #include "base/error.h"
-#include "base/log.h"
 #include "memory/memory.h"
 #include "receive/receiver_internal.h"
 

@@ -191,7 +191,6 @@ static void fill_slot(epdx_receiver_t *receiver, const epdx_item_t *item,
                                  : (epdx_rows_t){0, item->span};
     out->opened_ns = epi_now_ns();
     out->deadline_ns = deadline_ns;
-    out->settled = !live;
     (void)epi_text_copy(out->encode, sizeof(out->encode),
                         live ? item->encode : "");
     receiver->landed[slot] = (epdx_landed_t){

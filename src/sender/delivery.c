@@ -2,8 +2,6 @@
 #include "sender/delivery.h"
 
 #include <inttypes.h>
-#include <stdio.h>
-#include <string.h>
 
 #include "base/clock.h"
 #include "base/error.h"

@@ -2,7 +2,6 @@
 #include "sender/intake.h"
 
 #include <inttypes.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "base/clock.h"

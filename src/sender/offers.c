@@ -1,6 +1,4 @@
 /* offers.c: a complete room's rows, offered to every rank that asked. */
-#include <inttypes.h>
-#include <stdio.h>
 
 #include "base/clock.h"
 #include "base/error.h"
