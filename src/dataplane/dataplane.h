@@ -62,6 +62,9 @@ typedef struct epi_dp_send {
     epi_dp_region_t *region; /* where payload lies; NULL: not mapped */
     const void *payload;
     size_t payload_bytes; /* 0 is allowed */
+    /** cudaEvent_t after which the payload holds its rows; NULL: now. Only a
+     *  plane over device memory looks at it. */
+    void *ready;
     uint64_t cookie;
 } epi_dp_send_t;
 
@@ -76,6 +79,9 @@ typedef struct epi_dp_target {
 typedef struct epi_dp_ops {
     /** "host:port" (IPv6 in brackets) that peers connect to: the session id. */
     const char *(*address)(epi_dataplane_t *dp);
+    /** Expect connections from a host, a numeric address; from others none
+     *  come in, as far as the plane can tell hosts apart. */
+    void (*admit)(epi_dataplane_t *dp, const char *host);
     /** Make memory known. It stays the caller's. EPDX_ERR_NO_MEMORY, _IO. */
     epdx_status_t (*map)(epi_dataplane_t *dp, const epi_memory_ops_t *memory,
                          void *base, size_t bytes, epi_dp_region_t **region_p);

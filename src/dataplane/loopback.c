@@ -54,6 +54,13 @@ static void loopback_unmap(epi_dataplane_t *dp, epi_dp_region_t *region)
     free(region);
 }
 
+/** There is one host. */
+static void loopback_admit(epi_dataplane_t *dp, const char *host)
+{
+    (void)dp;
+    (void)host;
+}
+
 static epi_lb_plane_t *find_plane(epi_loopback_hub_t *hub, const char *address)
 {
     epi_lb_plane_t *plane = hub->planes;
@@ -223,6 +230,7 @@ static void loopback_close(epi_dataplane_t *dp)
 
 static const epi_dp_ops_t loopback_ops = {
     .address = loopback_address,
+    .admit = loopback_admit,
     .map = loopback_map,
     .unmap = loopback_unmap,
     .connect = loopback_connect,

@@ -321,13 +321,13 @@ static void on_request(ucp_conn_request_h request, void *arg)
     }
 }
 
-epdx_status_t epi_ucx_listen(epi_ucx_plane_t *plane,
-                             const struct sockaddr *host, socklen_t host_bytes)
+epdx_status_t epi_ucx_listen(epi_ucx_plane_t *plane)
 {
     ucp_listener_params_t params = {
         .field_mask = UCP_LISTENER_PARAM_FIELD_SOCK_ADDR |
                       UCP_LISTENER_PARAM_FIELD_CONN_HANDLER,
-        .sockaddr = {.addr = host, .addrlen = host_bytes},
+        .sockaddr = {.addr = (const struct sockaddr *)&plane->host,
+                     .addrlen = plane->host_bytes},
         .conn_handler = {.cb = on_request, .arg = plane},
     };
     ucp_listener_attr_t attr = {.field_mask = UCP_LISTENER_ATTR_FIELD_SOCKADDR};
@@ -347,6 +347,7 @@ epdx_status_t epi_ucx_listen(epi_ucx_plane_t *plane,
                         ucs_status_string(status));
     }
     epi_ucx_name(&attr.sockaddr, plane->address, sizeof(plane->address));
+    epi_ucx_gate(plane);
     return EPDX_OK;
 }
 
@@ -354,9 +355,14 @@ epdx_status_t epi_ucx_connect(epi_dataplane_t *dp, const char *address,
                               uint64_t cookie, epi_dp_peer_t **peer_p)
 {
     epi_ucx_plane_t *plane = epi_ucx_plane(dp);
-    ucp_ep_params_t params = {.field_mask = UCP_EP_PARAM_FIELD_FLAGS |
-                                            UCP_EP_PARAM_FIELD_SOCK_ADDR,
-                              .flags = UCP_EP_PARAMS_FLAGS_CLIENT_SERVER};
+    ucp_ep_params_t params = {
+        .field_mask = UCP_EP_PARAM_FIELD_FLAGS | UCP_EP_PARAM_FIELD_SOCK_ADDR |
+                      UCP_EP_PARAM_FIELD_LOCAL_SOCK_ADDR,
+        .flags = UCP_EP_PARAMS_FLAGS_CLIENT_SERVER,
+        /* Not what the route would choose: the peer's gate knows this one. */
+        .local_sockaddr = {.addr = (const struct sockaddr *)&plane->host,
+                           .addrlen = plane->host_bytes},
+    };
     struct sockaddr_storage to;
     epi_address_t parsed;
     epi_ucx_conn_t *conn;

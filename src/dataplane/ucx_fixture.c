@@ -20,6 +20,7 @@ int epi_pair_setup(void **state)
         fail_msg("%s", epdx_last_error());
     }
     pair->ops = pair->sender->ops;
+    pair->ops->admit(pair->receiver, "127.0.0.1");
     assert_int_equal(pair->ops->connect(pair->sender,
                                         pair->ops->address(pair->receiver), 7,
                                         &pair->peer),

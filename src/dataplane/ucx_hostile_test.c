@@ -6,6 +6,8 @@
 #include "dataplane/ucx_fixture.h"
 
 #include <arpa/inet.h>
+#include <errno.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -74,6 +76,7 @@ static int setup(void **state)
     warnings = 0;
     epdx_log_set_sink(sink, NULL);
     assert_int_equal(epi_dataplane_ucx("127.0.0.1", &raw->dp), EPDX_OK);
+    raw->dp->ops->admit(raw->dp, "127.0.0.1");
     assert_int_equal(epi_ucx_context(host, &raw->context), EPDX_OK);
     assert_int_equal(ucp_worker_create(raw->context, &params, &raw->worker),
                      UCS_OK);
@@ -213,25 +216,207 @@ static void test_empty_rendezvous_is_a_header(void **state)
     flush_by_offer(raw);
 }
 
-/* These happen to be harmless. A first word that reads as a length over UCX's
- * buffer is an assertion in UCX 1.13 itself: docs/failure.md. */
-static void test_bytes_that_are_not_ucx(void **state)
+/** A socket of host that begins to connect to port of 127.0.0.1. */
+static int begin_connect(const char *host, uint16_t port)
 {
-    raw_t *raw = *state;
-    struct sockaddr_storage to;
-    epi_address_t address;
-    socklen_t bytes;
-    int fd = socket(AF_INET, SOCK_STREAM, 0);
-    static const char junk[] = "GET / HTTP/1.1\r\nHost: x\r\n\r\n";
+    struct sockaddr_in from = {.sin_family = AF_INET};
+    struct sockaddr_in to = {.sin_family = AF_INET, .sin_port = htons(port)};
+    int fd = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK, 0);
 
     assert_true(fd >= 0);
-    assert_true(epi_address_parse(raw->dp->ops->address(raw->dp), &address));
-    assert_true(epi_ucx_sockaddr(address.host, address.port, &to, &bytes));
-    assert_int_equal(connect(fd, (struct sockaddr *)&to, bytes), 0);
-    assert_int_equal(send(fd, junk, sizeof(junk), MSG_NOSIGNAL), sizeof(junk));
+    assert_int_equal(inet_pton(AF_INET, host, &from.sin_addr), 1);
+    assert_int_equal(inet_pton(AF_INET, "127.0.0.1", &to.sin_addr), 1);
+    assert_int_equal(bind(fd, (struct sockaddr *)&from, sizeof(from)), 0);
+    assert_int_equal(connect(fd, (struct sockaddr *)&to, sizeof(to)), -1);
+    assert_int_equal(errno, EINPROGRESS);
+    return fd;
+}
+
+/** Whether a connection was answered; over loopback it is at once. */
+static bool connected(int fd)
+{
+    struct pollfd poll_fd = {.fd = fd, .events = POLLOUT};
+
+    return poll(&poll_fd, 1, 0) == 1 && (poll_fd.revents & POLLERR) == 0;
+}
+
+static void send_junk(raw_t *raw, uint16_t port, const void *junk, size_t bytes)
+{
+    int fd = begin_connect("127.0.0.1", port);
+
+    assert_true(connected(fd));
+    (void)send(fd, junk, bytes, MSG_NOSIGNAL);
     flush_by_offer(raw);
     assert_int_equal(close(fd), 0);
     flush_by_offer(raw);
+}
+
+static uint16_t listener_port(raw_t *raw)
+{
+    epi_address_t address;
+
+    assert_true(epi_address_parse(raw->dp->ops->address(raw->dp), &address));
+    return address.port;
+}
+
+/** What UCX 1.13 makes of such bytes ends the process: they must not come to
+ *  it. The gate admits 127.0.0.1 alone. */
+static void test_strangers_do_not_reach_the_listener(void **state)
+{
+    raw_t *raw = *state;
+    uint16_t port = listener_port(raw);
+    int stranger = begin_connect("127.0.0.2", port);
+    int known = begin_connect("127.0.0.1", port);
+
+    assert_true(connected(known));
+    assert_false(connected(stranger));
+    flush_by_offer(raw);
+    assert_false(connected(stranger));
+    assert_int_equal(close(stranger), 0);
+
+    raw->dp->ops->admit(raw->dp, "127.0.0.2");
+    raw->dp->ops->admit(raw->dp, "127.0.0.2");
+    assert_int_equal(epi_ucx_plane(raw->dp)->gate.count, 2);
+    stranger = begin_connect("127.0.0.2", port);
+    assert_true(connected(stranger));
+    assert_int_equal(close(stranger), 0);
+    assert_int_equal(close(known), 0);
+    assert_int_equal(warnings, 0);
+    flush_by_offer(raw);
+}
+
+/** A gate that cannot tell hosts apart says so, and is open. */
+static void test_gate_that_must_stay_open(void **state)
+{
+    static const char *const hosts[] = {"a.name", "::1"};
+    raw_t *raw = *state;
+
+    for (size_t i = 0; i < sizeof(hosts) / sizeof(hosts[0]); i++) {
+        epi_dataplane_t *dp;
+        epi_address_t address;
+        int fd;
+
+        assert_int_equal(epi_dataplane_ucx("127.0.0.1", &dp), EPDX_OK);
+        assert_true(epi_address_parse(dp->ops->address(dp), &address));
+        fd = begin_connect("127.0.0.1", address.port);
+        assert_false(connected(fd)); /* nobody is admitted at first */
+        assert_int_equal(close(fd), 0);
+        dp->ops->admit(dp, hosts[i]);
+        assert_int_equal(warnings, i + 1);
+        assert_non_null(strstr(last_warning, "from every host"));
+        dp->ops->admit(dp, hosts[i]);
+        assert_int_equal(warnings, i + 1);
+        fd = begin_connect("127.0.0.1", address.port);
+        assert_true(connected(fd));
+        assert_int_equal(close(fd), 0);
+        dp->ops->close(dp);
+    }
+    flush_by_offer(raw);
+}
+
+static void test_gate_of_too_many_hosts(void **state)
+{
+    raw_t *raw = *state;
+    const epi_ucx_plane_t *plane = epi_ucx_plane(raw->dp);
+    char host[32];
+    int fd;
+
+    for (unsigned i = 1; i < EPI_UCX_HOSTS_MAX; i++) {
+        (void)snprintf(host, sizeof(host), "127.1.%u.%u", i / 256, i % 256);
+        raw->dp->ops->admit(raw->dp, host);
+    }
+    assert_int_equal(plane->gate.count, EPI_UCX_HOSTS_MAX);
+    assert_int_equal(warnings, 0);
+    fd = begin_connect(host, listener_port(raw)); /* the last one */
+    assert_true(connected(fd));
+    assert_int_equal(close(fd), 0);
+    fd = begin_connect("127.0.0.2", listener_port(raw));
+    assert_false(connected(fd));
+    assert_int_equal(close(fd), 0);
+    raw->dp->ops->admit(raw->dp, "127.2.0.1");
+    assert_int_equal(warnings, 1);
+    assert_non_null(strstr(last_warning, "more hosts"));
+    assert_int_equal(plane->gate.fd, -1);
+    flush_by_offer(raw);
+}
+
+/** An IPv6 filter compares four words: each must count. */
+static void test_gate_ipv6(void **state)
+{
+    struct sockaddr_in6 to = {.sin6_family = AF_INET6,
+                              .sin6_addr = IN6ADDR_LOOPBACK_INIT};
+    socklen_t bytes = sizeof(to);
+    epi_ucx_plane_t plane = {.family = AF_INET6};
+    int fd;
+
+    (void)state;
+    plane.gate.fd = socket(AF_INET6, SOCK_STREAM, 0);
+    if (plane.gate.fd < 0 ||
+        bind(plane.gate.fd, (struct sockaddr *)&to, sizeof(to)) != 0) {
+        (void)close(plane.gate.fd);
+        skip(); /* a host without IPv6 */
+    }
+    assert_int_equal(listen(plane.gate.fd, 8), 0);
+    assert_int_equal(getsockname(plane.gate.fd, (struct sockaddr *)&to, &bytes),
+                     0);
+    epi_ucx_admit(&plane.base, "fd00::1"); /* differs in the first word */
+    epi_ucx_admit(&plane.base, "::2");     /* in the last */
+    fd = socket(AF_INET6, SOCK_STREAM | SOCK_NONBLOCK, 0);
+    assert_int_equal(connect(fd, (struct sockaddr *)&to, sizeof(to)), -1);
+    assert_false(connected(fd));
+    assert_int_equal(close(fd), 0);
+    epi_ucx_admit(&plane.base, "::1");
+    fd = socket(AF_INET6, SOCK_STREAM | SOCK_NONBLOCK, 0);
+    (void)connect(fd, (struct sockaddr *)&to, sizeof(to));
+    assert_true(connected(fd));
+    assert_int_equal(close(fd), 0);
+    assert_int_equal(close(plane.gate.fd), 0);
+}
+
+/** The ports that this process listens on, but for one: TCP's own. */
+static size_t other_ports(uint16_t but, uint16_t *ports, size_t max)
+{
+    size_t count = 0;
+
+    for (int fd = 3; fd < 1024 && count < max; fd++) {
+        struct sockaddr_in bound = {0};
+        socklen_t bytes = sizeof(bound);
+        int listening = 0;
+        socklen_t size = sizeof(listening);
+
+        if (getsockopt(fd, SOL_SOCKET, SO_ACCEPTCONN, &listening, &size) == 0 &&
+            listening != 0 &&
+            getsockname(fd, (struct sockaddr *)&bound, &bytes) == 0 &&
+            bound.sin_family == AF_INET && ntohs(bound.sin_port) != but) {
+            ports[count++] = ntohs(bound.sin_port);
+        }
+    }
+    return count;
+}
+
+/** The ports of TCP's that UCX opens beside the listener are open to all, and
+ *  take junk without harm. */
+static void test_bytes_that_are_not_ucx(void **state)
+{
+    static const char http[] = "GET / HTTP/1.1\r\nHost: x\r\n\r\n";
+    raw_t *raw = *state;
+    uint8_t zeros[64] = {0};
+    uint8_t ones[16];
+    uint8_t noise[5000];
+    uint16_t ports[16];
+    size_t count = other_ports(listener_port(raw), ports, 16);
+
+    memset(ones, 0xff, sizeof(ones));
+    epi_test_fill(noise, sizeof(noise), 11);
+    assert_true(count >= 2); /* the plane's and raw's */
+    for (size_t i = 0; i < count; i++) {
+        send_junk(raw, ports[i], "", 0);
+        send_junk(raw, ports[i], "x", 1);
+        send_junk(raw, ports[i], http, sizeof(http));
+        send_junk(raw, ports[i], zeros, sizeof(zeros));
+        send_junk(raw, ports[i], ones, sizeof(ones));
+        send_junk(raw, ports[i], noise, sizeof(noise));
+    }
 }
 
 static void test_parked_offers_are_bounded(void **state)
@@ -316,6 +501,10 @@ int main(void)
         RAW_TEST(test_long_header_is_refused),
         RAW_TEST(test_message_of_no_link_is_refused),
         RAW_TEST(test_empty_rendezvous_is_a_header),
+        RAW_TEST(test_strangers_do_not_reach_the_listener),
+        RAW_TEST(test_gate_that_must_stay_open),
+        RAW_TEST(test_gate_of_too_many_hosts),
+        RAW_TEST(test_gate_ipv6),
         RAW_TEST(test_bytes_that_are_not_ucx),
         RAW_TEST(test_parked_offers_are_bounded),
         RAW_TEST(test_ucx_log_is_ours),

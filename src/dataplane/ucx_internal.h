@@ -4,6 +4,7 @@
  *
  *     ucx_worker.c     open, close, progress, arm; the operation table
  *     ucx_conn.c       listener, connections made and accepted, their end
+ *     ucx_gate.c       whose connections reach the listener
  *     ucx_transfer.c   offers, pulls, the handler of what comes in
  *     ucx_config.c     settings, UCX's log, its status codes
  *     ucx_transport.c  what an endpoint uses, in words
@@ -28,8 +29,15 @@
  * - TCP leaves out link-local addresses, and before 1.14 ::1: a listener there
  *   accepts, and no transport then reaches it.
  * - TCP ends an endpoint's connection when it was made through a listener, so
- *   a payload on its way does not land after a forced close; between workers
- *   that exchanged addresses it may.
+ *   nothing lands after a forced close. Between workers that exchanged
+ * addresses the connection goes on: a put may land, and a message that the
+ * close cut off leaves the stream out of step, so that what follows is taken
+ * for its rest (seen: an assertion at the receiving end). So there is a
+ * listener.
+ * - A rendezvous by put names an address of the receiver's; one whose data are
+ *   messages names a request, and data for one that has ended are dropped.
+ * - A listener's port trusts the first bytes of a connection: see ucx_gate.c.
+ *   TCP's other ports close connections whose first 8 bytes are not UCX's.
  * - ucp_ep_create() fails in the listener's callback when the peer is gone
  *   again; it has then consumed the request.
  */
@@ -56,6 +64,10 @@
 #define EPI_UCX_AM_ID       1
 
 #define EPI_UCX_ADDRESS_MAX (EPDX_ADDRESS_MAX + 16)
+
+/** Hosts of encode ranks that a filter has room for. */
+#define EPI_UCX_HOSTS_MAX  400
+#define EPI_UCX_HOST_BYTES 16
 
 typedef struct epi_ucx_plane epi_ucx_plane_t;
 typedef struct epi_dp_peer epi_ucx_conn_t;
@@ -108,13 +120,23 @@ typedef struct epi_ucx_pool {
     size_t block_count;
 } epi_ucx_pool_t;
 
+/** Who may connect. */
+typedef struct epi_ucx_gate {
+    int fd; /* of the listener, UCX's; -1: everybody may */
+    size_t count;
+    uint8_t hosts[EPI_UCX_HOSTS_MAX][EPI_UCX_HOST_BYTES];
+} epi_ucx_gate_t;
+
 struct epi_ucx_plane {
     epi_dataplane_t base;
     ucp_context_h context;
     ucp_worker_h worker;
     ucp_listener_h listener;
+    epi_ucx_gate_t gate;
     int event_fd;
-    sa_family_t family; /* of host, and so of every connection */
+    sa_family_t family;           /* of host, and so of every connection */
+    struct sockaddr_storage host; /* port 0: where connections are made from */
+    socklen_t host_bytes;
     char address[EPI_UCX_ADDRESS_MAX];
     char transport[EPI_DP_TRANSPORT_MAX];
 
@@ -156,10 +178,8 @@ epdx_status_t epi_ucx_status(ucs_status_t status);
 
 /* ucx_conn.c */
 
-/** Listen on host (numeric) and a free port; sets listener and address. */
-EPDX_MUST_CHECK epdx_status_t epi_ucx_listen(epi_ucx_plane_t *plane,
-                                             const struct sockaddr *host,
-                                             socklen_t host_bytes);
+/** Listen on host and a free port; sets listener and address. */
+EPDX_MUST_CHECK epdx_status_t epi_ucx_listen(epi_ucx_plane_t *plane);
 
 /** host without brackets to a socket address; false: not numeric. */
 bool epi_ucx_sockaddr(const char *host, uint16_t port,
@@ -190,6 +210,14 @@ epdx_status_t epi_ucx_connect(epi_dataplane_t *dp, const char *address,
                               uint64_t cookie, epi_dp_peer_t **peer_p);
 void epi_ucx_disconnect(epi_dataplane_t *dp, epi_dp_peer_t *peer);
 void epi_ucx_drop(epi_dataplane_t *dp, uint64_t link);
+
+/* ucx_gate.c */
+
+/** Shut the gate of the listener. Where that cannot be done it stays open,
+ *  with a warning. */
+void epi_ucx_gate(epi_ucx_plane_t *plane);
+
+void epi_ucx_admit(epi_dataplane_t *dp, const char *host);
 
 /* ucx_transfer.c */
 

@@ -86,6 +86,7 @@ static int child_park(void)
     if (epi_dataplane_ucx("127.0.0.1", &dp) != EPDX_OK) {
         return 2;
     }
+    dp->ops->admit(dp, "127.0.0.1");
     printf("%s\n", dp->ops->address(dp));
     (void)fflush(stdout);
     return wait_for_the_end(dp);
@@ -173,6 +174,7 @@ static int setup(void **state)
 
     assert_non_null(pair);
     assert_int_equal(epi_dataplane_ucx("127.0.0.1", &pair->receiver), EPDX_OK);
+    pair->receiver->ops->admit(pair->receiver, "127.0.0.1");
     pair->ops = pair->receiver->ops;
     *state = pair;
     return 0;

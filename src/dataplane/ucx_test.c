@@ -366,6 +366,7 @@ static void test_ipv6(void **state)
     pair->receiver = dp;
     pair->ops = dp->ops;
     assert_int_equal(epi_dataplane_ucx("::1", &pair->sender), EPDX_OK);
+    pair->ops->admit(pair->receiver, "::1");
     assert_memory_equal(pair->ops->address(dp), "[::1]:", 6);
     assert_int_equal(pair->ops->connect(pair->sender, pair->ops->address(dp), 7,
                                         &pair->peer),

@@ -182,6 +182,7 @@ static void ucx_close(epi_dataplane_t *dp)
 
 static const epi_dp_ops_t ucx_ops = {
     .address = ucx_address,
+    .admit = epi_ucx_admit,
     .map = ucx_map,
     .unmap = ucx_unmap,
     .connect = epi_ucx_connect,
@@ -259,13 +260,10 @@ static epdx_status_t classify(const char *host,
     return EPDX_OK;
 }
 
-static epdx_status_t open_plane(epi_ucx_plane_t *plane, epi_ucx_host_t host,
-                                const struct sockaddr_storage *address,
-                                socklen_t address_bytes)
+static epdx_status_t open_plane(epi_ucx_plane_t *plane, epi_ucx_host_t host)
 {
     epdx_status_t status = epi_ucx_context(host, &plane->context);
 
-    plane->family = address->ss_family;
     if (status != EPDX_OK) {
         plane->context = NULL;
         return status;
@@ -275,8 +273,7 @@ static epdx_status_t open_plane(epi_ucx_plane_t *plane, epi_ucx_host_t host,
         status = epi_ucx_receive(plane);
     }
     if (status == EPDX_OK) {
-        status = epi_ucx_listen(plane, (const struct sockaddr *)address,
-                                address_bytes);
+        status = epi_ucx_listen(plane);
     }
     return status;
 }
@@ -304,7 +301,11 @@ epdx_status_t epi_dataplane_ucx(const char *host, epi_dataplane_t **dp_p)
         return epi_fail(EPDX_ERR_NO_MEMORY, "data plane: no memory");
     }
     plane->base.ops = &ucx_ops;
-    status = open_plane(plane, class, &address, address_bytes);
+    plane->gate.fd = -1;
+    plane->family = address.ss_family;
+    plane->host = address;
+    plane->host_bytes = address_bytes;
+    status = open_plane(plane, class);
     if (status != EPDX_OK) {
         ucx_close(&plane->base);
         return status;

@@ -172,6 +172,9 @@ static bool peer_connect(epi_nodes_t *nodes, epi_peer_t *peer)
                         epdx_last_error());
         return false;
     }
+    if (nodes->dp != NULL) {
+        nodes->dp->ops->admit(nodes->dp, peer->rank.address.host);
+    }
     return true;
 }
 

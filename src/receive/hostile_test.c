@@ -3,9 +3,7 @@
  * nodes whose bootstrap servers do everything wrong, and of good ones. The good
  * ones land; each of the others fails by its own deadline and says which
  * address did what; and the caller's thread does no I/O in the meantime.
- *
- * The last is counted: the calls below stand before those of the C library for
- * this program and for the shared libraries that it uses.
+ * That is counted by testing/io_calls.h.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -14,17 +12,11 @@
 
 #include <cmocka.h>
 
-#include <dlfcn.h>
-#include <netdb.h>
-#include <poll.h>
 #include <pthread.h>
 #include <sched.h>
-#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/prctl.h>
-#include <sys/socket.h>
 
 #include "base/clock.h"
 #include "base/text.h"
@@ -32,6 +24,7 @@
 #include "discovery/http_test_server.h"
 #include "epdx/receiver.h"
 #include "testing/fake_encode.h"
+#include "testing/io_calls.h"
 
 #define HIDDEN     8
 #define ROW_BYTES  (HIDDEN * 2)
@@ -39,145 +32,6 @@
 #define GOOD_MAX   6
 #define HUGE_BYTES ((size_t)10 << 20)
 #define DEEP       10000
-
-/* Calls of the system, counted where they matter. */
-
-#define CALLS(X)                                                               \
-    X(connect)                                                                 \
-    X(send)                                                                    \
-    X(sendto)                                                                  \
-    X(sendmsg)                                                                 \
-    X(recv)                                                                    \
-    X(recvfrom)                                                                \
-    X(recvmsg)                                                                 \
-    X(poll)                                                                    \
-    X(getaddrinfo)
-
-#define CALL_NUMBER(name) CALL_##name,
-#define CALL_NAME(name)   #name,
-
-typedef enum call { CALLS(CALL_NUMBER) CALL_COUNT } call_t;
-
-static const char *const call_names[] = {CALLS(CALL_NAME)};
-/* Whether this thread is inside a call of the receiver's that does no I/O. */
-static _Thread_local bool inside;
-static atomic_ulong calls_inside[CALL_COUNT];
-static atomic_ulong calls_of_io[CALL_COUNT];
-
-/* While it is held, the name "slow.invalid" is not answered. */
-static pthread_mutex_t slow_name = PTHREAD_MUTEX_INITIALIZER;
-
-static void count(call_t call)
-{
-    char name[16] = "";
-
-    if (inside) {
-        atomic_fetch_add(&calls_inside[call], 1);
-    }
-    /* Threads that libcurl starts for names inherit the name. */
-    (void)prctl(PR_GET_NAME, name);
-    if (strcmp(name, "epdx-receive") == 0) {
-        atomic_fetch_add(&calls_of_io[call], 1);
-    }
-}
-
-/*
- * The thread sanitizer is told to let libzmq's calls be (scripts/suppressions),
- * and takes those that come through here for this program's. What the calls
- * read and write is not looked at then; that they order threads still is.
- */
-#ifdef __SANITIZE_THREAD__
-void AnnotateIgnoreReadsBegin(const char *file, int line);
-void AnnotateIgnoreReadsEnd(const char *file, int line);
-void AnnotateIgnoreWritesBegin(const char *file, int line);
-void AnnotateIgnoreWritesEnd(const char *file, int line);
-
-static void look_away(void)
-{
-    AnnotateIgnoreReadsBegin(__FILE__, __LINE__);
-    AnnotateIgnoreWritesBegin(__FILE__, __LINE__);
-}
-
-static void look_again(void)
-{
-    AnnotateIgnoreWritesEnd(__FILE__, __LINE__);
-    AnnotateIgnoreReadsEnd(__FILE__, __LINE__);
-}
-#else
-static void look_away(void)
-{
-}
-
-static void look_again(void)
-{
-}
-#endif
-
-/* What stands behind one of the calls below; the pointer to it to out. */
-static void behind(const char *name, void *out)
-{
-    void *found = dlsym(RTLD_NEXT, name);
-
-    if (found == NULL) {
-        abort();
-    }
-    memcpy(out, &found, sizeof(found));
-}
-
-#define STAND_IN(type, name, parameters, arguments)                            \
-    __attribute__((visibility("default"))) type name parameters;               \
-    type name parameters                                                       \
-    {                                                                          \
-        type(*real) parameters;                                                \
-        type result;                                                           \
-                                                                               \
-        count(CALL_##name);                                                    \
-        behind(#name, &real);                                                  \
-        look_away();                                                           \
-        result = real arguments;                                               \
-        look_again();                                                          \
-        return result;                                                         \
-    }
-
-STAND_IN(int, connect, (int fd, const struct sockaddr *to, socklen_t length),
-         (fd, to, length))
-STAND_IN(ssize_t, send, (int fd, const void *bytes, size_t size, int flags),
-         (fd, bytes, size, flags))
-STAND_IN(ssize_t, sendto,
-         (int fd, const void *bytes, size_t size, int flags,
-          const struct sockaddr *to, socklen_t length),
-         (fd, bytes, size, flags, to, length))
-STAND_IN(ssize_t, sendmsg, (int fd, const struct msghdr *message, int flags),
-         (fd, message, flags))
-STAND_IN(ssize_t, recv, (int fd, void *bytes, size_t size, int flags),
-         (fd, bytes, size, flags))
-STAND_IN(ssize_t, recvfrom,
-         (int fd, void *bytes, size_t size, int flags, struct sockaddr *from,
-          socklen_t *length),
-         (fd, bytes, size, flags, from, length))
-STAND_IN(ssize_t, recvmsg, (int fd, struct msghdr *message, int flags),
-         (fd, message, flags))
-STAND_IN(int, poll, (struct pollfd * fds, nfds_t size, int timeout_ms),
-         (fds, size, timeout_ms))
-
-__attribute__((visibility("default"))) int getaddrinfo(
-    const char *name, const char *service, const struct addrinfo *hints,
-    struct addrinfo **list_p);
-int getaddrinfo(const char *name, const char *service,
-                const struct addrinfo *hints, struct addrinfo **list_p)
-{
-    int (*real)(const char *, const char *, const struct addrinfo *,
-                struct addrinfo **);
-
-    count(CALL_getaddrinfo);
-    if (name != NULL && strcmp(name, "slow.invalid") == 0) {
-        (void)pthread_mutex_lock(&slow_name);
-        (void)pthread_mutex_unlock(&slow_name);
-        return EAI_NONAME;
-    }
-    behind("getaddrinfo", &real);
-    return real(name, service, hints, list_p);
-}
 
 /* The peers' scripts. */
 
@@ -380,7 +234,7 @@ static world_t *open_world(void)
     epi_dataplane_t *encode_dp;
 
     assert_non_null(w);
-    assert_int_equal(pthread_mutex_lock(&slow_name), 0);
+    epi_io_calls_hold("slow.invalid");
     assert_int_equal(epi_dataplane_ucx("127.0.0.1", &encode_dp), EPDX_OK);
     fake_encode_open(&w->encode, encode_dp, 1);
     fill_texts(&w->encode);
@@ -395,7 +249,7 @@ static world_t *open_world(void)
 static void close_world(world_t *w)
 {
     epdx_receiver_close(w->receiver);
-    assert_int_equal(pthread_mutex_unlock(&slow_name), 0);
+    epi_io_calls_let_go();
     for (size_t i = 0; i < NODES; i++) {
         if (nodes[i].script != NULL) {
             test_server_close(&servers[i]);
@@ -421,9 +275,9 @@ static epdx_job_t *stage(world_t *w, const char *address, uint64_t timeout_ns)
     epdx_job_t *job = NULL;
     epdx_status_t status;
 
-    inside = true;
+    epi_io_calls_watch(true);
     status = epdx_receiver_stage(w->receiver, &request, &job);
-    inside = false;
+    epi_io_calls_watch(false);
     note(since, &w->stage_max_ns);
     assert_int_equal(status, EPDX_OK);
     return job;
@@ -452,9 +306,9 @@ static void step(world_t *w)
 {
     uint64_t since = epi_now_ns();
 
-    inside = true;
+    epi_io_calls_watch(true);
     epdx_receiver_poll(w->receiver);
-    inside = false;
+    epi_io_calls_watch(false);
     note(since, &w->poll_max_ns);
     for (size_t i = 0; i < NODES; i++) {
         if (nodes[i].script == answer_drip) {
@@ -557,21 +411,16 @@ static void assert_bad(const world_t *w, size_t index)
 
 static void assert_calls(void)
 {
-    for (int i = 0; i < CALL_COUNT; i++) {
-        if (atomic_load(&calls_inside[i]) != 0) {
-            fail_msg("%lu calls of %s() by the caller's thread",
-                     atomic_load(&calls_inside[i]), call_names[i]);
-        }
-    }
+    epi_io_calls_assert_none();
     /* They are seen where they do happen. */
-    assert_true(atomic_load(&calls_of_io[CALL_connect]) > 0);
-    assert_true(atomic_load(&calls_of_io[CALL_poll]) > 0);
-    assert_true(atomic_load(&calls_of_io[CALL_getaddrinfo]) >= 2);
-    assert_true(atomic_load(&calls_of_io[CALL_send]) +
-                    atomic_load(&calls_of_io[CALL_sendto]) >
+    assert_true(epi_io_calls_of_io(EPI_CALL_connect) > 0);
+    assert_true(epi_io_calls_of_io(EPI_CALL_poll) > 0);
+    assert_true(epi_io_calls_of_io(EPI_CALL_getaddrinfo) >= 2);
+    assert_true(epi_io_calls_of_io(EPI_CALL_send) +
+                    epi_io_calls_of_io(EPI_CALL_sendto) >
                 0);
-    assert_true(atomic_load(&calls_of_io[CALL_recv]) +
-                    atomic_load(&calls_of_io[CALL_recvfrom]) >
+    assert_true(epi_io_calls_of_io(EPI_CALL_recv) +
+                    epi_io_calls_of_io(EPI_CALL_recvfrom) >
                 0);
 }
 

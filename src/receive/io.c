@@ -139,6 +139,7 @@ static epdx_status_t open_items(epi_receive_io_t *io)
     if (status != EPDX_OK) {
         return status;
     }
+    io->nodes.dp = io->dp;
     io->nodes.session = io->dp->ops->address(io->dp);
     status = epi_intake_init(&io->intake, io->shared, &io->nodes);
     if (status != EPDX_OK) {

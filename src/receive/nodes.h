@@ -18,6 +18,7 @@
 #include "base/table.h"
 #include "base/timers.h"
 #include "control/control.h"
+#include "dataplane/dataplane.h"
 #include "discovery/http.h"
 #include "discovery/route.h"
 #include "receive/item.h"
@@ -73,6 +74,7 @@ typedef struct epi_nodes {
     epi_receive_shared_t *shared;
     epi_control_t *control; /* not owned */
     epi_http_t *http;       /* not owned */
+    epi_dataplane_t *dp;    /* not owned; NULL: nobody to admit to */
     const char *session;
     char instance[17]; /* of this process's receiver */
     epi_nodes_events_t events;

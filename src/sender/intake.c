@@ -23,8 +23,26 @@ static void drop_message(epi_delivery_t *delivery)
     }
 }
 
-/* The rank that a message comes from, made known if it is not. NULL: it
- * cannot be answered. */
+/* A message that names a rank's session, but not its socket, key or instance:
+ * the rank restarted, or somebody else uses its name. One that we are connected
+ * to did not restart; when it does, the connection breaks, and its repeated
+ * asks find its place free. */
+static bool is_forged(const epi_prefill_t *prefill,
+                      const epi_prefill_name_t *name)
+{
+    if (!prefill->connected) {
+        return false;
+    }
+    (void)epi_fail(EPDX_ERR_DUPLICATE,
+                   "it names session %s from %s:%u, and that rank is connected "
+                   "as %s:%u",
+                   name->session, name->endpoint, name->status_port,
+                   prefill->endpoint, prefill->status_port);
+    return true;
+}
+
+/* The rank that a message comes from, made known if it is not. NULL: it is
+ * dropped. */
 static epi_prefill_t *sender_of(epi_delivery_t *delivery,
                                 const epi_prefill_name_t *name)
 {
@@ -32,6 +50,10 @@ static epi_prefill_t *sender_of(epi_delivery_t *delivery,
         epi_prefills_find(delivery->prefills, name->session);
 
     if (prefill != NULL && epi_prefills_changed(prefill, name)) {
+        if (is_forged(prefill, name)) {
+            drop_message(delivery);
+            return NULL;
+        }
         epi_delivery_gone(delivery, prefill, "restarted");
         prefill = NULL;
     }

@@ -40,6 +40,15 @@ static void control_down(epi_send_io_t *io, uint32_t peer)
     }
 }
 
+static void control_up(epi_send_io_t *io, uint32_t peer)
+{
+    epi_prefill_t *prefill = epi_prefills_of_control(&io->prefills, peer);
+
+    if (prefill != NULL) {
+        prefill->connected = true;
+    }
+}
+
 /* Rows still reach it, statuses do not. Each status tries again. */
 static void control_refused(epi_send_io_t *io, uint32_t peer, uint64_t now)
 {
@@ -64,6 +73,7 @@ static bool take_control(epi_send_io_t *io, uint64_t now)
             epi_sender_message(&io->delivery, &event.message, event.key, now);
             break;
         case EPI_CONTROL_PEER_UP:
+            control_up(io, event.peer);
             break;
         case EPI_CONTROL_PEER_DOWN:
             control_down(io, event.peer);

@@ -27,6 +27,7 @@ typedef struct epi_prefill_name {
 
 typedef struct epi_prefill {
     bool used;
+    bool connected; /* the way back to it stands: it is who it says */
     char session[EPDX_ADDRESS_MAX + 1];
     char endpoint[EPDX_ADDRESS_MAX + 1];
     uint16_t status_port;

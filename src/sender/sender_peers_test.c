@@ -114,19 +114,79 @@ static void test_an_address_that_nobody_has(void **state)
     assert_int_equal(world_stats(&world).peers, 0);
 }
 
+/** Until the sender's way back to a rank stands and was taken note of: it
+ *  answers the second of two messages that way after the first one arrived. */
+static void until_connected(size_t index, uint64_t room)
+{
+    for (uint64_t i = room; i < room + 2; i++) {
+        world_send(&world, i, 5, false);
+        rank_ask_whole(&world, index, i, 4);
+        world_expect(&world, i, EPDX_ERR_MISMATCH, "");
+        rank_expect_failed(&world, index, i, 1000 + i, "span");
+    }
+}
+
 static void test_a_rank_that_restarted_is_another(void **state)
 {
     (void)state;
-    open_world(1);
+    open_world(2);
+    until_connected(0, 20);
     world_send(&world, 8, 5, false);
     rank_ask_shard(&world, 0, 8, 5, 2);
+    until_asks(3);
+    rank_close_control(&world, 0);
+    world_expect(&world, 8, EPDX_ERR_UNREACHABLE, "went away");
+    /* Rank 1 comes with its session from another socket. */
+    (void)strcpy(world.ranks[1].session, world.ranks[0].session);
+    rank_ask_shard(&world, 1, 9, 5, 2);
+    until_asks(4);
+    assert_int_equal(world_stats(&world).peers, 1);
+    assert_int_equal(world_stats(&world).frames_dropped, 0);
+}
+
+/* One that was never connected to may be an older life of the same rank. */
+static void test_a_rank_that_was_never_reached_makes_way(void **state)
+{
+    epi_ask_t ask;
+
+    (void)state;
+    open_world(1);
+    world_send(&world, 8, 5, false);
+    ask = rank_ask(&world, 0, 8, (epdx_rows_t){0, 5}, 5);
+    ask.status_port = 1; /* nobody is there */
+    ask.required = 2;
+    rank_send_ask(&world, 0, &ask);
     until_asks(1);
-    strcpy(world.ranks[0].instance, "another");
     rank_ask_whole(&world, 0, 9, 5);
     world_expect(&world, 8, EPDX_ERR_UNREACHABLE, "restarted");
     world_send(&world, 9, 5, false);
     world_expect(&world, 9, EPDX_OK, "");
     assert_int_equal(world_stats(&world).peers, 1);
+}
+
+static void test_nobody_takes_the_place_of_a_connected_rank(void **state)
+{
+    epi_ask_t forged;
+
+    (void)state;
+    open_world(2);
+    until_connected(0, 20);
+    rank_ask_shard(&world, 0, 8, 5, 2);
+    until_asks(3);
+    for (int i = 0; i < 3; i++) {
+        forged = rank_ask(&world, 0, 9, (epdx_rows_t){0, 5}, 5);
+        forged.status_port += i == 0;
+        (void)strcpy(forged.endpoint, i == 1 ? "127.0.0.9" : "127.0.0.1");
+        (void)strcpy(forged.instance,
+                     i == 2 ? "another" : world.ranks[0].instance);
+        rank_send_ask(&world, 1, &forged);
+    }
+    WORLD_UNTIL(&world, world_stats(&world).frames_dropped == 3);
+    assert_int_equal(world_stats(&world).peers, 1);
+    assert_int_equal(world_stats(&world).rooms_open, 1); /* room 8 */
+    rank_ask_shard(&world, 1, 8, 5, 2);
+    world_send(&world, 8, 5, false);
+    world_expect(&world, 8, EPDX_OK, "");
 }
 
 static void test_the_longest_silent_rank_makes_way(void **state)
@@ -159,6 +219,8 @@ int main(void)
         TEST(test_a_cut_data_connection_fails_the_delivery),
         TEST(test_an_address_that_nobody_has),
         TEST(test_a_rank_that_restarted_is_another),
+        TEST(test_a_rank_that_was_never_reached_makes_way),
+        TEST(test_nobody_takes_the_place_of_a_connected_rank),
         TEST(test_the_longest_silent_rank_makes_way),
     };
 

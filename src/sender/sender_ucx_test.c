@@ -43,6 +43,7 @@ static void rank_open(void)
     memset(&rank, 0, sizeof(rank));
     assert_int_equal(epi_control_open(&params, &rank.control), EPDX_OK);
     assert_int_equal(epi_dataplane_ucx("127.0.0.1", &rank.dp), EPDX_OK);
+    rank.dp->ops->admit(rank.dp, "127.0.0.1");
     assert_int_equal(rank.dp->ops->map(rank.dp, epi_memory_host(), rank.rows,
                                        sizeof(rank.rows), &rank.region),
                      EPDX_OK);
