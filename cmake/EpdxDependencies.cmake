@@ -34,3 +34,28 @@ if(NOT MPI_C_FOUND)
                       "openmpi-bin); scripts/deps.sh installs it")
 endif()
 message(STATUS "epdx: MPI ${MPI_C_VERSION} (${MPIEXEC_EXECUTABLE})")
+
+# DLPack is one header, of 0.6 or later; tensors are left out without it.
+include(CheckCSourceCompiles)
+find_path(DLPACK_INCLUDE_DIR dlpack/dlpack.h)
+mark_as_advanced(DLPACK_INCLUDE_DIR)
+set(EPDX_HAVE_DLPACK OFF)
+if(DLPACK_INCLUDE_DIR)
+  set(CMAKE_REQUIRED_INCLUDES ${DLPACK_INCLUDE_DIR})
+  check_c_source_compiles("
+    #include <dlpack/dlpack.h>
+    int main(void) { return kDLBfloat + kDLCUDA + (int)sizeof(DLManagedTensor); }"
+    EPDX_DLPACK_COMPILES)
+  unset(CMAKE_REQUIRED_INCLUDES)
+  if(EPDX_DLPACK_COMPILES)
+    set(EPDX_HAVE_DLPACK ON)
+    add_library(epi_dlpack INTERFACE)
+    target_include_directories(epi_dlpack SYSTEM INTERFACE
+                               ${DLPACK_INCLUDE_DIR})
+    message(STATUS "epdx: DLPack in ${DLPACK_INCLUDE_DIR}")
+  endif()
+endif()
+if(NOT EPDX_HAVE_DLPACK)
+  message(STATUS "epdx: tensors (epdx/dlpack.h) left out: no DLPack 0.6 or "
+                 "later was found (Debian: libdlpack-dev)")
+endif()

@@ -6,9 +6,9 @@ target_include_directories(epdx_flags INTERFACE
   ${PROJECT_SOURCE_DIR}/include ${PROJECT_SOURCE_DIR}/src)
 target_compile_definitions(epdx_flags INTERFACE _GNU_SOURCE
   EPDX_VERSION_STRING="${PROJECT_VERSION}")
-target_compile_options(epdx_flags INTERFACE -Wall -Wextra -Werror
-  -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wvla -Wformat=2
-  -fvisibility=hidden)
+target_compile_options(epdx_flags INTERFACE -Wall -Wextra
+  $<$<BOOL:${EPDX_WERROR}>:-Werror> -Wshadow -Wstrict-prototypes
+  -Wmissing-prototypes -Wvla -Wformat=2 -fvisibility=hidden)
 if(EPDX_SANITIZE)
   target_compile_options(epdx_flags INTERFACE
     -fsanitize=${EPDX_SANITIZE} -fno-omit-frame-pointer
@@ -39,6 +39,7 @@ function(epdx_test name)
   add_executable(${name} ${ARG_SOURCES})
   target_link_libraries(${name} PRIVATE epdx_flags ${ARG_LINK}
                         PkgConfig::CMOCKA)
+  epdx_gpu_fake(${name})
   add_test(NAME ${name} COMMAND ${name})
   set_tests_properties(${name} PROPERTIES
     LABELS unit TIMEOUT ${ARG_TIMEOUT} SKIP_RETURN_CODE 77)
@@ -86,6 +87,7 @@ function(epdx_mpi_test name)
   math(EXPR patience "${ARG_TIMEOUT} + 30")
   add_executable(${name} ${ARG_SOURCES})
   target_link_libraries(${name} PRIVATE epdx_flags ${ARG_LINK} MPI::MPI_C)
+  epdx_gpu_fake(${name})
   foreach(ranks IN LISTS ARG_RANKS)
     epdx_mpi_run(${name}_${ranks}ranks ${name} ${ranks} ${patience}
                  ${ARG_TIMEOUT})

@@ -58,6 +58,8 @@ static void open_node(engine_t *engine, uint32_t node)
             .waiting_timeout_ns = params->sender_timeout_ns != 0
                                       ? params->sender_timeout_ns
                                       : params->timeout_ns,
+            .memory = epi_device_kind(&engine->device),
+            .cuda = epi_device_cuda(&engine->device),
         };
 
         status = epdx_sender_open(&sender, &engine->senders[node][rank]);
@@ -84,6 +86,13 @@ void engine_open(engine_t *engine, const engine_params_t *params)
 
     memset(engine, 0, sizeof(*engine));
     engine->params = *params;
+    CHECK_ALL_STATUS(epi_device_open(params->memory == EPDX_MEMORY_CUDA
+                                         ? EPDX_MEMORY_CUDA
+                                         : EPDX_MEMORY_HOST,
+                                     (uint32_t)harness_rank(), &engine->device),
+                     EPDX_OK);
+    admission.receiver.memory = epi_device_kind(&engine->device);
+    admission.receiver.cuda = epi_device_cuda(&engine->device);
     if (harness_rank() == 0) {
         for (uint32_t node = 0; node < params->nodes; node++) {
             open_node(engine, node);
@@ -136,34 +145,91 @@ static epi_synthetic_t pattern(const engine_t *engine, uint64_t room,
     };
 }
 
-static void fill(const engine_t *engine, uint64_t room,
-                 const epdx_chunk_t *chunk)
+static void must(epdx_status_t status)
+{
+    if (status != EPDX_OK) {
+        (void)fprintf(stderr, "encode node: %s\n", epdx_last_error());
+        MPI_Abort(MPI_COMM_WORLD, 1);
+    }
+}
+
+static void fill_rows(const engine_t *engine, uint64_t room, uint64_t rows,
+                      void *main, void *deepstack)
 {
     epi_synthetic_t main_rows = pattern(engine, room, EPI_PART_MAIN);
     epi_synthetic_t deep_rows = pattern(engine, room, EPI_PART_DEEPSTACK);
-    epdx_rows_t all = {0, chunk->rows};
+    epdx_rows_t all = {0, rows};
 
-    epi_synthetic_fill(&main_rows, all, chunk->main);
+    epi_synthetic_fill(&main_rows, all, main);
+    if (engine->params.levels > 0) {
+        epi_synthetic_fill(&deep_rows, all, deepstack);
+    }
+}
+
+static size_t row_bytes(const engine_t *engine)
+{
+    return (size_t)engine->params.hidden *
+           epdx_dtype_bytes(engine->params.dtype);
+}
+
+/* In device memory the rows are on their way when the chunk is sent. */
+static void fill_device(engine_t *engine, uint64_t room, epdx_chunk_t *chunk)
+{
+    epi_device_t *device = &engine->device;
+    size_t main_bytes = chunk->rows * row_bytes(engine);
+    size_t bytes = main_bytes * (1 + engine->params.levels);
+    void *draft = NULL;
+    epdx_status_t status;
+
+    while ((status = epi_device_draft(device, bytes, &draft)) ==
+           EPDX_ERR_FULL) {
+        sched_yield();
+    }
+    must(status);
+    fill_rows(engine, room, chunk->rows, draft, (char *)draft + main_bytes);
+    must(device->memory.ops->copies->event_open(device->memory.device,
+                                                &chunk->ready));
+    if (engine->ready_count == 1024) {
+        abort();
+    }
+    engine->ready[engine->ready_count++] = chunk->ready;
+    must(
+        epi_device_write(device, chunk->main, draft, main_bytes, chunk->ready));
     if (chunk->deepstack != NULL) {
-        epi_synthetic_fill(&deep_rows, all, chunk->deepstack);
+        must(epi_device_write(device, chunk->deepstack,
+                              (char *)draft + main_bytes, bytes - main_bytes,
+                              chunk->ready));
+    }
+}
+
+static void fill(engine_t *engine, uint64_t room, epdx_chunk_t *chunk)
+{
+    if (epi_device_away(&engine->device)) {
+        fill_device(engine, room, chunk);
+    } else {
+        fill_rows(engine, room, chunk->rows, chunk->main, chunk->deepstack);
     }
 }
 
 /* Own memory for an item, which its sender may read until it is closed. */
 static epdx_chunk_t own_chunk(engine_t *engine, uint64_t rows)
 {
-    size_t row =
-        (size_t)engine->params.hidden * epdx_dtype_bytes(engine->params.dtype);
-    uint8_t *memory = malloc(rows * row * (1 + engine->params.levels));
+    const epi_memory_t *memory = &engine->device.memory;
+    size_t main_bytes = rows * row_bytes(engine);
+    size_t bytes = main_bytes * (1 + engine->params.levels);
+    void *base = NULL;
 
-    if (memory == NULL || engine->own_count == 1024) {
+    must(memory->ops->alloc(memory->device, bytes, &base));
+    if (engine->own_count == 1024) {
         abort();
     }
-    engine->own[engine->own_count++] = memory;
+    engine->own_bytes[engine->own_count] = bytes;
+    engine->own[engine->own_count++] = base;
     return (epdx_chunk_t){
         .rows = rows,
-        .main = memory,
-        .deepstack = engine->params.levels > 0 ? memory + rows * row : NULL,
+        .main = base,
+        .deepstack =
+            engine->params.levels > 0 ? (char *)base + main_bytes : NULL,
     };
 }
 
@@ -247,18 +313,24 @@ void engine_await_outcomes(engine_t *engine, size_t count)
     CHECK_ALL(harness_rank() != 0 || engine->outcomes == count);
 }
 
-/* Whether every byte of every row of an item is what it should be. */
-static bool item_right(const engine_t *engine, const epdx_landed_t *item)
+/* The wrong bytes of one part; all of it where it cannot be read. */
+static uint64_t part_wrong(engine_t *engine, const epdx_landed_t *item,
+                           uint32_t part)
 {
-    epi_synthetic_t main_rows = pattern(engine, item->room, EPI_PART_MAIN);
-    epi_synthetic_t deep_rows = pattern(engine, item->room, EPI_PART_DEEPSTACK);
+    bool main = part == EPI_PART_MAIN;
+    epi_synthetic_t rows = pattern(engine, item->room, part);
     epdx_rows_t all = {0, item->span};
     epi_wrong_t wrong = {0};
+    size_t bytes = main ? item->main_bytes : item->deepstack_bytes;
+    const void *at = NULL;
 
-    (void)epi_synthetic_verify(&main_rows, all, item->main, &wrong);
-    if (item->deepstack != NULL) {
-        (void)epi_synthetic_verify(&deep_rows, all, item->deepstack, &wrong);
+    if (epi_device_read(&engine->device, main ? item->main : item->deepstack,
+                        bytes, &at) != EPDX_OK) {
+        (void)fprintf(stderr, "rank %d: %s\n", harness_rank(),
+                      epdx_last_error());
+        return bytes;
     }
+    (void)epi_synthetic_verify(&rows, all, at, &wrong);
     if (wrong.bytes > 0) {
         (void)fprintf(stderr,
                       "rank %d: room %llx: %llu wrong bytes, first at row %llu "
@@ -268,7 +340,18 @@ static bool item_right(const engine_t *engine, const epdx_landed_t *item)
                       (unsigned long long)wrong.first_row,
                       (unsigned long long)wrong.first_column);
     }
-    return wrong.bytes == 0 &&
+    return wrong.bytes;
+}
+
+/* Whether every byte of every row of an item is what it should be. */
+static bool item_right(engine_t *engine, const epdx_landed_t *item)
+{
+    uint64_t wrong = part_wrong(engine, item, EPI_PART_MAIN);
+
+    if (item->deepstack != NULL) {
+        wrong += part_wrong(engine, item, EPI_PART_DEEPSTACK);
+    }
+    return wrong == 0 &&
            (item->deepstack != NULL) == (engine->params.levels > 0);
 }
 
@@ -285,6 +368,7 @@ void engine_release_one(engine_t *engine, size_t index)
 
 static void note(engine_t *engine, const epdx_decisions_t *decisions)
 {
+    must(epi_device_after(&engine->device, decisions->ready));
     for (size_t i = 0; i < decisions->admitted_count; i++) {
         const epdx_admitted_t *admitted = &decisions->admitted[i];
         size_t number = strtoul(admitted->id, NULL, 10);
@@ -413,6 +497,21 @@ bool engine_encode_quiet(engine_t *engine)
     return quiet;
 }
 
+static void free_chunks(engine_t *engine)
+{
+    const epi_memory_t *memory = &engine->device.memory;
+
+    while (engine->own_count > 0) {
+        engine->own_count--;
+        memory->ops->release(memory->device, engine->own[engine->own_count],
+                             engine->own_bytes[engine->own_count]);
+    }
+    while (engine->ready_count > 0) {
+        memory->ops->copies->event_close(memory->device,
+                                         engine->ready[--engine->ready_count]);
+    }
+}
+
 void engine_close(engine_t *engine)
 {
     CHECK_ALL(epdx_admission_pending(engine->admission) == 0);
@@ -424,9 +523,8 @@ void engine_close(engine_t *engine)
         epdx_bootstrap_close(engine->bootstraps[n]);
         epdx_bootstrap_close(engine->fronts[n]);
     }
-    while (engine->own_count > 0) {
-        free(engine->own[--engine->own_count]);
-    }
+    free_chunks(engine);
+    epi_device_close(&engine->device);
     epdx_admission_close(engine->admission);
     epdx_group_close(engine->group);
 }

@@ -8,6 +8,7 @@
 #define EPDX_MPI_TESTS_ENGINE_H
 
 #include "epdx/epdx.h"
+#include "tools/device.h"
 
 #define ENGINE_NODE_MAX    4
 #define ENGINE_REQUEST_MAX 64
@@ -24,6 +25,7 @@ typedef struct engine_params {
     size_t ring_bytes;
     uint64_t timeout_ns;        /* of a request, and of a room */
     uint64_t sender_timeout_ns; /* of a room; 0: timeout_ns */
+    epdx_memory_t memory;       /* of pools and rings; 0: host */
     /* The encode ranks register at hidden[], not at addresses[], where a test
      * puts proxies in their place. */
     bool fronted;
@@ -43,6 +45,7 @@ typedef struct engine {
     engine_params_t params;
     epdx_group_t *group;
     epdx_admission_t *admission;
+    epi_device_t device; /* this rank's; rank 0's encode ranks have it, too */
     char addresses[ENGINE_NODE_MAX][EPDX_ADDRESS_MAX + 1];
     char hidden[ENGINE_NODE_MAX][EPDX_ADDRESS_MAX + 1];
     /* Rank 0 alone. */
@@ -50,7 +53,10 @@ typedef struct engine {
     epdx_bootstrap_t *bootstraps[ENGINE_NODE_MAX];
     epdx_sender_t *senders[ENGINE_NODE_MAX][8];
     void *own[1024]; /* chunks sent from own memory, until close */
+    size_t own_bytes[1024];
     size_t own_count;
+    void *ready[1024]; /* events of chunks in device memory, until close */
+    size_t ready_count;
     size_t outcomes;        /* polled */
     size_t outcomes_failed; /* of them */
     char last_reason[EPDX_REASON_MAX];

@@ -251,6 +251,7 @@ static void an_offer_of_other_geometry_fails_its_request_alone(void)
                   engine.failed_status[number] == EPDX_ERR_PEER);
         CHECK_ALL(strstr(engine.failed_reason[number], words[i]) != NULL);
         CHECK_ALL(engine.landed_right[number + 1]);
+        CHECK_ALL(engine_encode_quiet(&engine));    /* the cancel has come */
         engine_send_item(&engine, number, 0, ROWS); /* it ends at once */
         engine_await_outcomes(&engine, number + 2);
         CHECK_ALL(ON_0(engine.outcomes_failed == i + 1));

@@ -27,12 +27,17 @@ typedef struct drain {
 
 static drain_t drain;
 static epdx_group_t *group;
+static epi_reassembly_t *reassembly;
 static epi_plan_t plan;
 
 static void open_all(uint64_t timeout_ns)
 {
+    const epi_reassembly_params_t params = {
+        .memory = {.ops = epi_memory_host()}};
+
     CHECK_ALL_STATUS(epdx_group_mpi(harness_comm(), timeout_ns, &group),
                      EPDX_OK);
+    CHECK_ALL_STATUS(epi_reassembly_open(group, &params, &reassembly), EPDX_OK);
     CHECK_ALL_STATUS(epi_plan_init(&plan, ITEM_MAX, epdx_group_size(group)),
                      EPDX_OK);
 }
@@ -40,6 +45,7 @@ static void open_all(uint64_t timeout_ns)
 static void close_all(void)
 {
     epi_plan_fini(&plan);
+    CHECK_ALL(epi_reassembly_close(reassembly));
     epdx_group_close(group);
 }
 
@@ -74,6 +80,7 @@ static void drain_add(uint64_t span)
 static void drain_run(void)
 {
     epdx_status_t status = EPDX_OK;
+    void *ready = NULL;
     bool right = true;
     size_t i;
 
@@ -82,8 +89,7 @@ static void drain_run(void)
                               drain.main_row_bytes, drain.deepstack_row_bytes);
     }
     CHECK_ALL_STATUS(status, EPDX_OK);
-    CHECK_ALL_STATUS(epi_reassembly_for(EPI_MEMORY_HOST)->run(group, &plan),
-                     EPDX_OK);
+    CHECK_ALL_STATUS(reassembly->ops->run(reassembly, &plan, &ready), EPDX_OK);
     for (i = 0; i < drain.count; i++) {
         right = right && rows_all_right(&drain.main[i]) &&
                 rows_all_right(&drain.deepstack[i]);

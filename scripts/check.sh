@@ -8,8 +8,8 @@ usage() {
     cat <<'EOF'
 usage: scripts/check.sh [BUILD]
 
-Runs every gate: format, layers, docs, budget, banned calls, doc names, readme,
-headers, tidy.
+Runs every gate: format, layers, docs, budget, banned calls, doc names, readme, guides,
+headers, exports, man, metrics, packaging, tidy.
 BUILD is a configured build folder, for clang-tidy (build/dev).
 EOF
 }
@@ -76,7 +76,12 @@ gate scripts/check_budget.py
 gate scripts/check_banned.py
 gate scripts/check_doc_names.py
 gate scripts/check_readme.py
+gate scripts/check_guides.py
 gate scripts/check_headers.sh
+gate scripts/check_exports.py
+gate scripts/check_man.py
+gate scripts/check_metrics.py
+gate scripts/check_packaging.py
 gate gate_tidy
 if ((${#failed[@]} > 0)); then
     printf 'check: failed: %s\n' "${failed[*]}" >&2

@@ -17,9 +17,17 @@ COLUMNS = 80
 
 # Functions whose parameters a foreign library dictates.
 DICTATED = {
+    ("src/observe/metrics_http.c", "on_request"),  # libmicrohttpd
+    ("src/bench/ping_ucx.c", "on_ping"),  # UCX
+    ("src/bench/raw_ucx_am.c", "on_end"),  # UCX
+    ("src/bench/raw_ucx_am.c", "on_item"),  # UCX
+    ("src/bench/raw_ucx_put.c", "on_end"),  # UCX
     ("src/bootstrap/http_server.c", "on_query_field"),  # libmicrohttpd
     ("src/bootstrap/http_server.c", "on_request"),  # libmicrohttpd
-    ("src/dataplane/ucx_transfer.c", "on_message"),  # UCX
+    ("src/dataplane/ucx_mapped.c", "epi_ucx_on_announce"),  # UCX
+    ("src/dataplane/ucx_mapped.c", "epi_ucx_on_confirm"),  # UCX
+    ("src/dataplane/ucx_transfer.c", "epi_ucx_on_offer"),  # UCX
+    ("src/dataplane/ucx_transfer.c", "epi_ucx_on_placed"),  # UCX
 }
 
 

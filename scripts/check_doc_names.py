@@ -12,8 +12,8 @@ from source import TOP, report
 WORD = re.compile(r"`([^`]+)`")
 PATH = re.compile(r"[A-Za-z0-9_.-]+(/[A-Za-z0-9_.-]+)+/?")
 NAME = re.compile(r"[a-z][a-z0-9_]*")
-ROOTS = ("docs", "include", "mpi_tests", "scripts", "slurm", "src",
-         "workloads")
+ROOTS = ("cmake", "docs", "include", "man", "mpi_tests", "scripts", "slurm",
+         "src", "workloads")
 
 
 def resolve(word):
@@ -46,7 +46,8 @@ def missing_in(line):
 def main():
     findings = []
     documents = [TOP / "README.md", *sorted((TOP / "docs").glob("*.md")),
-                 *sorted((TOP / "slurm").glob("*.md"))]
+                 *sorted((TOP / "slurm").glob("*.md")),
+                 TOP / "scripts" / "packaging" / "README.md"]
     for document in documents:
         name = document.relative_to(TOP)
         text = document.read_text(encoding="utf-8")

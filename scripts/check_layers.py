@@ -9,13 +9,14 @@ from source import is_test, read, report, sources
 
 ROWS = (
     ("base",),
-    ("shard", "wire", "pool"),
+    ("shard", "wire", "pool", "metrics", "trace"),
     ("memory", "dataplane", "control", "discovery", "group"),
-    ("io",),
+    ("io", "cudaplane", "observe"),
     ("receive", "sender", "reassembly", "bootstrap"),
     ("admission",),
     ("testing",),
     ("tools",),
+    ("bench",),
 )
 ROW_OF = {part: row for row, parts in enumerate(ROWS) for part in parts}
 # Within one row: a plane registers memory through the memory's operations.
@@ -23,15 +24,20 @@ BESIDE = {("dataplane", "memory")}
 
 # Foreign header, whose it is, and whether a path (from the top) is there.
 FOREIGN = (
-    (r"uc[pstm]/", "src/dataplane", lambda p: part_of(p) == "dataplane"),
-    (r"zmq\.h", "src/control", lambda p: part_of(p) == "control"),
+    (r"uc[pstm]/", "src/dataplane, and src/bench",
+     lambda p: part_of(p) in ("dataplane", "bench")),
+    (r"zmq\.h", "src/control, and src/bench",
+     lambda p: part_of(p) in ("control", "bench")),
     (r"curl/", "src/discovery", lambda p: part_of(p) == "discovery"),
     (r"(cjson/)?cJSON\.h", "src/discovery, and tools named *json*",
      lambda p: part_of(p) == "discovery" or is_test(p)
      or part_of(p) == "tools" and "json" in p.name),
-    (r"microhttpd\.h", "src/bootstrap", lambda p: part_of(p) == "bootstrap"),
+    (r"microhttpd\.h", "src/bootstrap and src/observe",
+     lambda p: part_of(p) in ("bootstrap", "observe")),
+    (r"nvtx3/", "files named *nvtx*", lambda p: "nvtx" in p.name),
     (r"cuda", "src/memory", lambda p: part_of(p) == "memory"),
     (r"nccl\.h", "files named *nccl*", lambda p: "nccl" in p.name),
+    (r"dlpack/", "include/epdx/dlpack.h", lambda p: p.name == "dlpack.h"),
     (r"mpi\.h", "files named *mpi*, and mpi_tests",
      lambda p: "mpi" in p.name or p.parts[0] == "mpi_tests"),
     (r"(cmocka|setjmp)\.h", "tests", is_test),
@@ -39,7 +45,7 @@ FOREIGN = (
 # C11, POSIX and Linux; anything else is a library that has no folder yet.
 SYSTEM = re.compile(
     r"(sys|net|netinet|arpa|linux|sanitizer)/\w+\.h|(assert|ctype|dirent|dlfcn"
-    r"|errno|fcntl|getopt|ifaddrs|inttypes|limits|math|netdb|poll|pthread|sched"
+    r"|errno|fcntl|getopt|ifaddrs|inttypes|limits|locale|malloc|math|netdb|poll|pthread|sched"
     r"|semaphore|signal|spawn|stdalign|stdarg|stdatomic|stdbool|stddef|stdint|stdio|stdlib"
     r"|string|strings|time|unistd)\.h")
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^">]+)[">]')

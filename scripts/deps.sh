@@ -8,10 +8,13 @@ set -euo pipefail
 run_packages=(
     build-essential cmake ninja-build pkg-config python3 procps
     libopenmpi-dev openmpi-bin libucx-dev libcurl4-openssl-dev libcjson-dev
-    libzmq3-dev libmicrohttpd-dev)
+    libzmq3-dev libmicrohttpd-dev libdlpack-dev)
 check_packages=(
     libcmocka-dev openssl clang clang-14 clang-tidy-14 clang-format-14
-    libclang-rt-14-dev pmccabe curl iproute2 nftables)
+    libclang-rt-14-dev pmccabe curl iproute2 nftables
+    valgrind gnuplot-nox
+    man-db mandoc lmod lintian mmdebstrap
+    slurm-wlm slurm-wlm-basic-plugins munge)
 
 usage() {
     cat <<'EOF'

@@ -8,6 +8,7 @@ set -euo pipefail
 top=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 build=$top/build/run
 bin=$build/bin
+fakes=OFF
 
 # What all processes may take together, in MiB, and each beside pool and ring.
 BUDGET_MB=8192
@@ -32,7 +33,8 @@ through them and checks every byte on every rank. The last line is JSON.
   --levels L          deepstack levels (0)
   --no-shard          every rank pulls all rows
   --workload FILE     trace of JSON lines (workloads/mm-image-2000.jsonl)
-  --memory KIND       where rows land: host
+  --memory KIND       where rows are on both sides: host or cuda (host). Without
+                      a GPU, cuda is run over fakes of the GPU libraries
   --help              this text
   --version           the version
 EOF
@@ -60,6 +62,7 @@ dtype=bfloat16
 levels=0
 shard=1
 workload=$top/workloads/mm-image-2000.jsonl
+memory=host
 
 set_option() {
     case $1 in
@@ -78,7 +81,10 @@ set_option() {
         [[ -f $2 && -r $2 ]] || wrong "$1: \"$2\" is not a file that can be read"
         workload=$2
         ;;
-    --memory) [[ $2 == host ]] || wrong "$1: \"$2\" is not host" ;;
+    --memory)
+        [[ $2 =~ ^(host|cuda)$ ]] || wrong "$1: \"$2\" is not host or cuda"
+        memory=$2
+        ;;
     esac
 }
 
@@ -194,11 +200,29 @@ quietly() {
 
 build_all() {
     quietly deps "$top/scripts/deps.sh" --run
-    if [[ ! -f $build/build.ninja ]]; then
+    local gpu=()
+    if [[ $memory == cuda ]]; then
+        gpu=(-DEPDX_CUDA=ON -DEPDX_BUILD_FAKES="$fakes")
+    fi
+    if [[ ! -f $build/build.ninja || $memory == cuda ]]; then
         quietly configure cmake -S "$top" -B "$build" -G Ninja \
-            -DCMAKE_BUILD_TYPE=Release -DEPDX_BUILD_TESTS=OFF
+            -DCMAKE_BUILD_TYPE=Release -DEPDX_BUILD_TESTS=OFF \
+            ${gpu[@]+"${gpu[@]}"}
     fi
     quietly build cmake --build "$build"
+}
+
+# With CUDA memory: whether there is a device for it, or only the fakes.
+choose_gpu() {
+    local devices=(/dev/nvidia[0-9]*)
+    [[ $memory == cuda ]] || return 0
+    if [[ -e ${devices[0]} ]]; then
+        printf 'run.sh: --memory cuda: %d GPUs\n' "${#devices[@]}" >&2
+        return 0
+    fi
+    printf 'run.sh: --memory cuda: no GPU here, so over fakes of CUDA and NCCL\n' >&2
+    fakes=ON
+    bin=$build/bin/fakes
 }
 
 # --- memory ----------------------------------------------------------------
@@ -216,7 +240,7 @@ mb_of() { echo $((($1 + 1048575) / 1048576)); }
 # where there is room, so that transfers overlap.
 size_memory() {
     local sizes request_mb item_mb encoders=$((nodes * tp)) available budget
-    local least pool
+    local least pool process=$PROCESS_MB
     sizes=$("$bin/epdx_prefill" --sizes "${shape[@]}") || exit "$?"
     request_mb=$(mb_of "$(field largest_request_bytes <<<"$sizes")")
     item_mb=$(mb_of "$(field largest_item_bytes <<<"$sizes")")
@@ -226,11 +250,15 @@ size_memory() {
     if [[ -n $available ]] && ((available < budget)); then
         budget=$available
     fi
+    if [[ $memory == cuda ]]; then # what rows are staged through, on each side
+        export EPDX_CUDA_STAGING_MB=$((item_mb * 2 > 64 ? item_mb * 2 : 64))
+        process=$((process + EPDX_CUDA_STAGING_MB))
+    fi
     ring_mb=$((item_mb * 4 > RING_LEAST_MB ? item_mb * 4 : RING_LEAST_MB))
     if ((ring_mb * encoders > budget / 4)); then
         ring_mb=$((budget / 4 / encoders > item_mb ? budget / 4 / encoders : item_mb))
     fi
-    budget=$((budget - encoders * (ring_mb + PROCESS_MB) - ranks * PROCESS_MB))
+    budget=$((budget - encoders * (ring_mb + process) - ranks * process))
     least=$((request_mb + 1))
     pool=$((budget / ranks))
     if ((pool < least)); then
@@ -253,6 +281,7 @@ start_encode() {
     : >"$log" # wait_address reads it, maybe before the process has begun
     "$bin/epdx_encode" "${shape[@]}" --node "$1/$nodes" --tp "$tp" \
         --rank "$2" "${where[@]}" --host 127.0.0.1 --ring-mb "$ring_mb" \
+        --memory "$memory" \
         >"$log" 2>&1 </dev/null &
     started+=("$!")
 }
@@ -287,7 +316,8 @@ start_nodes() {
 run_prefill() {
     local flags=(--oversubscribe --bind-to none --mca mpi_yield_when_idle 1
         --mca btl "self,vader" --mca oob_tcp_if_include lo -np "$ranks")
-    local options=(--verify --pool-mb "$pool_mb" --host 127.0.0.1) address
+    local options=(--verify --pool-mb "$pool_mb" --host 127.0.0.1
+        --memory "$memory") address
     if ((EUID == 0)); then
         flags+=(--allow-run-as-root)
     fi
@@ -314,6 +344,7 @@ main() {
     trap 'exit 130' INT
     trap 'exit 143' TERM
     trap 'exit 129' HUP
+    choose_gpu
     build_all
     shape=(--workload "$workload" --requests "$requests" --hidden "$hidden"
         --dtype "$dtype" --levels "$levels")

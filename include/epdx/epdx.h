@@ -20,8 +20,10 @@
 
 #include "epdx/admission.h"
 #include "epdx/bootstrap.h"
+#include "epdx/cuda.h"
 #include "epdx/group.h"
 #include "epdx/log.h"
+#include "epdx/metrics.h"
 #include "epdx/receiver.h"
 #include "epdx/sender.h"
 #include "epdx/shard.h"

@@ -10,6 +10,7 @@
 #ifndef EPDX_RECEIVER_H
 #define EPDX_RECEIVER_H
 
+#include "epdx/cuda.h"
 #include "epdx/types.h"
 
 #ifdef __cplusplus
@@ -35,11 +36,14 @@ typedef struct epdx_receiver_params {
     const char *host;
     size_t pool_bytes; /**< 0: EPDX_RECV_POOL_MB */
     /** pool_bytes of the caller's memory, 256-byte aligned, to be used as the
-     *  pool; NULL: the receiver allocates it. See epdx_receiver_close() for
-     *  when it may be used again. */
+     *  pool: of the kind and device below. NULL: the receiver allocates it. See
+     *  epdx_receiver_close() for when it may be used again. */
     void *pool;
     uint64_t waiting_timeout_ns;   /**< 0: EPDX_WAITING_TIMEOUT_S */
     uint64_t bootstrap_timeout_ns; /**< 0: EPDX_BOOTSTRAP_TIMEOUT_S */
+    epdx_memory_t memory;          /**< of the pool; 0: EPDX_MEMORY */
+    /** With EPDX_MEMORY_CUDA; NULL: the calling thread's current device. */
+    const epdx_cuda_t *cuda;
 } epdx_receiver_params_t;
 
 /** Counters since the receiver was opened, and gauges of now. */
@@ -56,11 +60,17 @@ typedef struct epdx_receiver_stats {
     uint64_t handshakes_refused; /**< control connections: without CURVE, or
                                       of a key that is not allowed */
     uint64_t bytes_stranded;     /**< gauge: of failed requests, kept out of use
-                                      until their receives have ended */
+                                      until their receives have ended; and of
+                                      released ones, kept for good, whose event
+                                      could not be queried */
+    uint64_t bytes_held;         /**< gauge: of released requests, kept in place
+                                      by their event or by tensors */
     size_t pool_bytes;           /**< gauge */
     size_t pool_leased_bytes;    /**< gauge */
     size_t requests_waiting;     /**< gauge: staged, no lease yet */
-    char transport[64]; /**< what UCX chose, e.g. "tcp/lo"; "" before */
+    char transport[64];    /**< what UCX chose, e.g. "tcp/lo"; "" before */
+    uint64_t bytes_direct; /**< pulled straight into device memory */
+    uint64_t bytes_staged; /**< copied there from pinned host memory */
 } epdx_receiver_stats_t;
 
 /**
@@ -76,9 +86,12 @@ typedef struct epdx_receiver_stats {
  *          epdx_receiver_close().
  * Threads: any; from then on all calls on one receiver come from one thread.
  * Errors:  EPDX_ERR_INVALID    a parameter or EPDX_* variable is out of range,
- *                              or host is a wildcard address;
+ *                              host is a wildcard address, CUDA memory is asked
+ *                              for and this library was built without it, or
+ *                              the pool given is not memory of that device;
  *          EPDX_ERR_NO_MEMORY  the pool or the tables could not be allocated;
- *          EPDX_ERR_IO         a socket or the transport could not be opened.
+ *          EPDX_ERR_IO         a socket, the transport or the device could not
+ *                              be opened.
  *          On error *receiver_p is unchanged.
  */
 EPDX_API EPDX_MUST_CHECK epdx_status_t epdx_receiver_open(
@@ -103,7 +116,8 @@ EPDX_API EPDX_MUST_CHECK epdx_status_t epdx_receiver_open(
  *                              2^31 - 1 rows;
  *          EPDX_ERR_DUPLICATE  a room is in use by this or another request;
  *          EPDX_ERR_FULL       EPDX_MAX_REQUESTS or EPDX_MAX_ITEMS is reached
- *                              by what is pending or not yet released.
+ *                              by what is pending, not yet released, or still
+ *                              in place for events or tensors.
  *          On error *job_p is unchanged and nothing was asked for;
  *          epdx_last_error() names the item and the setting.
  */
@@ -112,7 +126,8 @@ epdx_receiver_stage(epdx_receiver_t *receiver, const epdx_request_t *request,
                     epdx_job_t **job_p);
 
 /**
- * Act on what the I/O side reported since the last call: states change, waiting
+ * Act on what the I/O side reported since the last call: states change, rows
+ * whose events are done and whose tensors were deleted go back, waiting
  * requests get their leases, deadlines pass. With EPDX_PROGRESS_CALLER it also
  * runs one step of the I/O loop. There is no descriptor to wait on: call it at
  * your own pace, such as once a scheduling cycle.
@@ -175,9 +190,9 @@ EPDX_API const char *epdx_job_id(const epdx_job_t *job);
 
 /**
  * End a job and give its memory back. Rows of a landed job may be overwritten
- * from now on; a pending job is cancelled and its encode ranks are told; the
- * memory of a job that did not land is reused only once no receive can write
- * to it.
+ * from now on, unless tensors still hold them (dlpack.h); a pending job is
+ * cancelled and its encode ranks are told; the memory of a job that did not
+ * land is reused only once no receive can write to it.
  *
  * Shapes:  none.
  * Units:   none.
@@ -186,6 +201,31 @@ EPDX_API const char *epdx_job_id(const epdx_job_t *job);
  * Errors:  none.
  */
 EPDX_API void epdx_job_release(epdx_job_t *job);
+
+/**
+ * As epdx_job_release(), but the rows stay in place until an event is done:
+ * for rows that work on a CUDA stream still reads. epdx_receiver_poll() asks
+ * for it; nothing waits. Any kind of pool may be read by such work.
+ *
+ * Until then the request counts for EPDX_MAX_REQUESTS and EPDX_MAX_ITEMS; its
+ * rooms are free at once. An event that cannot be queried later on, as after an
+ * error of the device, frees nothing: the rows stay out of use until the
+ * receiver is closed, see bytes_stranded, and the log says so.
+ *
+ * Shapes:  none.
+ * Units:   none.
+ * Owns:    takes job on success; NULL is allowed. event is a cudaEvent_t, which
+ *          was recorded before this call, or NULL: as epdx_job_release(). It
+ *          stays the caller's, who neither destroys it nor records it again
+ *          before an epdx_receiver_poll() that began after it was done, or the
+ *          receiver's end.
+ * Threads: the receiver's thread. Never blocks.
+ * Errors:  EPDX_ERR_INVALID  an event, and this library was built without CUDA;
+ *          EPDX_ERR_IO       CUDA cannot query the event.
+ *          On error the job is still the caller's, unreleased.
+ */
+EPDX_API EPDX_MUST_CHECK epdx_status_t epdx_job_release_after(epdx_job_t *job,
+                                                              void *event);
 
 /**
  * Stage a request and wait until it has landed or failed: a convenience for
@@ -221,12 +261,17 @@ EPDX_API void epdx_receiver_stats(const epdx_receiver_t *receiver,
  *
  * Shapes:  none.
  * Units:   none.
- * Owns:    takes receiver and every job of it; NULL is allowed. A pool of the
- *          caller's may be used again afterwards, unless a receive did not end
- *          within 2 s: then this error is logged, "... receives did not end in
- *          2 s: the receive pool is left allocated", and the pool may still be
+ * Owns:    takes receiver and every job of it; NULL is allowed. Tensors that
+ *          are out stay valid (dlpack.h): the pool is freed by the last one's
+ *          deleter. Events of releases are given 2 s; where one is not done
+ *          then, or cannot be queried, the pool is left allocated, and the log
+ *          says so. A pool of the caller's may be used again once those events
+ *          are done and no tensor is out, unless a receive did not end within
+ *          2 s: then this error is logged, "... receives did not end in 2 s:
+ *          the receive pool is left allocated", and the pool may still be
  *          written to until the process ends: neither free nor reuse it.
- * Threads: the receiver's thread; blocks while the I/O thread ends.
+ * Threads: the receiver's thread; blocks while the I/O thread ends and, with a
+ *          pool of the receiver's own, for those 2 s.
  * Errors:  none.
  */
 EPDX_API void epdx_receiver_close(epdx_receiver_t *receiver);

@@ -15,6 +15,7 @@
 #ifndef EPDX_SENDER_H
 #define EPDX_SENDER_H
 
+#include "epdx/cuda.h"
 #include "epdx/types.h"
 
 #ifdef __cplusplus
@@ -41,6 +42,9 @@ typedef struct epdx_sender_params {
     const char *bootstrap;
     size_t ring_bytes;           /**< 0: EPDX_ENCODE_RING_MB */
     uint64_t waiting_timeout_ns; /**< of a room; 0: EPDX_WAITING_TIMEOUT_S */
+    epdx_memory_t memory; /**< of the ring and of own memory; 0: EPDX_MEMORY */
+    /** With EPDX_MEMORY_CUDA; NULL: the calling thread's current device. */
+    const epdx_cuda_t *cuda;
 } epdx_sender_params_t;
 
 /** An item's rows at the sender. From epdx_sender_lease(), or filled in by the
@@ -50,6 +54,10 @@ typedef struct epdx_chunk {
     void *main;      /**< [rows, hidden] */
     void *deepstack; /**< [rows, hidden * levels]; NULL without */
     uint64_t lease;  /**< 0: the caller's own memory */
+    /** cudaEvent_t: the rows are read only once it is done; NULL: now. The
+     *  caller's, who keeps it until the room's outcome is polled. Only with
+     *  EPDX_MEMORY_CUDA. */
+    void *ready;
 } epdx_chunk_t;
 
 /** How a room ended. */
@@ -80,6 +88,8 @@ typedef struct epdx_sender_stats {
     size_t ring_bytes;        /**< gauge */
     size_t ring_leased_bytes; /**< gauge */
     char transport[64];       /**< what UCX chose; "" before any offer */
+    uint64_t bytes_direct;    /**< offered straight from device memory */
+    uint64_t bytes_staged;    /**< copied to pinned host memory first */
 } epdx_sender_stats_t;
 
 /**
@@ -93,9 +103,11 @@ typedef struct epdx_sender_stats {
  *          ends it with epdx_sender_close().
  * Threads: any; from then on all calls on one sender come from one thread.
  * Errors:  EPDX_ERR_INVALID    a parameter or EPDX_* variable is out of range,
- *                              or host is a wildcard address;
+ *                              host is a wildcard address, or CUDA memory is
+ *                              asked for and this library was built without it;
  *          EPDX_ERR_NO_MEMORY  the ring or the tables could not be allocated;
- *          EPDX_ERR_IO         a socket or the transport could not be opened.
+ *          EPDX_ERR_IO         a socket, the transport or the device could not
+ *                              be opened.
  *          On error *sender_p is unchanged.
  */
 EPDX_API EPDX_MUST_CHECK epdx_status_t
@@ -105,7 +117,8 @@ epdx_sender_open(const epdx_sender_params_t *params, epdx_sender_t **sender_p);
  * Lease a range of the ring for an item of rows rows.
  *
  * Shapes:  chunk_p->main is [rows, hidden], chunk_p->deepstack
- *          [rows, hidden * levels], both 256-byte aligned and not cleared.
+ *          [rows, hidden * levels], both 256-byte aligned and not cleared; with
+ *          EPDX_MEMORY_CUDA both are device memory.
  * Units:   rows.
  * Owns:    the memory is the caller's until it is sent or returned.
  * Threads: the sender's thread. Never blocks.
@@ -136,16 +149,20 @@ EPDX_API void epdx_sender_return(epdx_sender_t *sender,
  * Send a room's rows to every prefill rank that asks for them. A room is used
  * once: see epdx_item_t.
  *
- * Shapes:  chunk as epdx_sender_lease() gives it, filled.
+ * Shapes:  chunk as epdx_sender_lease() gives it, filled, or, with
+ *          chunk->ready, being filled.
  * Units:   rows.
- * Owns:    a leased chunk is the sender's from here on; own memory must stay
- *          valid and unchanged until the room's outcome is polled.
+ * Owns:    a leased chunk is the sender's from here on; own memory and the
+ *          event ready must stay valid and unchanged until the room's outcome
+ *          is polled.
  * Threads: the sender's thread. Never blocks, never does I/O.
  * Errors:  EPDX_ERR_INVALID    the chunk has no rows, no main rows, or more
  *                              bytes than there can be; it lacks deepstack rows
  *                              with levels over 0, or has some with levels 0;
  *                              its lease is not out, or was sent before, or the
- *                              leased chunk was changed;
+ *                              leased chunk was changed; with EPDX_MEMORY_CUDA
+ *                              own memory is not of the sender's device; with
+ *                              EPDX_MEMORY_HOST there is a ready;
  *          EPDX_ERR_DUPLICATE  the room has a chunk already, whose outcome was
  *                              not polled yet: it is untouched;
  *          EPDX_ERR_FULL       EPDX_MAX_ROOMS rooms are open: poll outcomes.
@@ -173,7 +190,8 @@ EPDX_API EPDX_MUST_CHECK epdx_status_t epdx_sender_fail(epdx_sender_t *sender,
  * runs one step of the I/O loop. There is no descriptor to wait on: call it at
  * your own pace.
  *
- * Shapes:  at most outcome_max outcomes, in the order the rooms ended.
+ * Shapes:  at most outcome_max outcomes, in the order the rooms ended; that of
+ *          a room that failed comes only once its chunk's ready event is done.
  * Units:   none.
  * Owns:    outcomes is the caller's. Ring ranges of ended rooms are free again.
  * Threads: the sender's thread. Never blocks.

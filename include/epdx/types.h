@@ -47,6 +47,13 @@ typedef enum epdx_progress {
     EPDX_PROGRESS_CALLER = 1, /**< the object's poll call */
 } epdx_progress_t;
 
+/** Where rows lie. */
+typedef enum epdx_memory {
+    EPDX_MEMORY_DEFAULT = 0, /**< as EPDX_MEMORY says */
+    EPDX_MEMORY_HOST = 1,
+    EPDX_MEMORY_CUDA = 2, /**< of one device, see cuda.h */
+} epdx_memory_t;
+
 /** Rows [start, start + count) of an item. */
 typedef struct epdx_rows {
     uint64_t start;

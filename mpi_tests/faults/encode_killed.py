@@ -226,8 +226,8 @@ def case_stopped_pulled(system):
 
 
 def case_stopped_pulled_no_heartbeat(system):
-    stopped_while_pulled(system, "no heartbeat, requests have 3 s", 3,
-                         "--timeout", 3, settings={"EPDX_HEARTBEAT_S": 0})
+    stopped_while_pulled(system, "no heartbeat, requests have 8 s", 8,
+                         "--timeout", 8, settings={"EPDX_HEARTBEAT_S": 0})
 
 
 if __name__ == "__main__":

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "admission/admission_internal.h"
+#include "admission/watch.h"
 #include "base/error.h"
 #include "base/params.h"
 #include "base/random.h"
@@ -12,13 +13,20 @@
 
 static void free_admission(epdx_admission_t *admission)
 {
+    epi_admission_watch_close(admission);
+    if (!epi_rebuild_fini(&admission->rebuild) && admission->receiver != NULL) {
+        /* As with an event that is never done: the pool is left allocated. */
+        admission->receiver->events_lost++;
+    }
     epdx_receiver_close(admission->receiver);
     epi_plan_fini(&admission->plan);
     epi_ballot_fini(&admission->ballot);
+    epi_votes_fini(&admission->votes);
     epi_table_fini(&admission->by_id);
     free(admission->failed);
     free(admission->admitted);
     free(admission->verdicts);
+    free(admission->landed);
     free(admission->first_failed);
     free(admission->released);
     free(admission->ended);
@@ -30,20 +38,24 @@ static void free_admission(epdx_admission_t *admission)
 
 static bool allocate_lists(epdx_admission_t *admission, size_t max)
 {
-    admission->entries = calloc(4 * max, sizeof(*admission->entries));
-    admission->free_entries = calloc(4 * max, sizeof(*admission->free_entries));
+    size_t entries = EPI_ENTRIES * max;
+
+    admission->entries = calloc(entries, sizeof(*admission->entries));
+    admission->free_entries = calloc(entries, sizeof(*admission->free_entries));
     admission->pending = calloc(max, sizeof(*admission->pending));
     admission->ended = calloc(max, sizeof(*admission->ended));
-    admission->released = calloc(max, sizeof(*admission->released));
+    admission->released = calloc(entries, sizeof(*admission->released));
+    admission->landed = calloc(max, sizeof(*admission->landed));
     admission->first_failed = calloc(max, sizeof(*admission->first_failed));
     admission->verdicts = calloc(max, sizeof(*admission->verdicts));
     admission->admitted = calloc(max, sizeof(*admission->admitted));
     admission->failed = calloc(max, sizeof(*admission->failed));
     return admission->entries != NULL && admission->free_entries != NULL &&
            admission->pending != NULL && admission->ended != NULL &&
-           admission->released != NULL && admission->first_failed != NULL &&
-           admission->verdicts != NULL && admission->admitted != NULL &&
-           admission->failed != NULL;
+           admission->released != NULL && admission->landed != NULL &&
+           admission->first_failed != NULL && admission->verdicts != NULL &&
+           admission->admitted != NULL && admission->failed != NULL &&
+           epi_rebuild_init(&admission->rebuild, entries, max);
 }
 
 static epdx_status_t open_tables(epdx_admission_t *admission)
@@ -60,19 +72,59 @@ static epdx_status_t open_tables(epdx_admission_t *admission)
                         "EPDX_MAX_REQUESTS",
                         max);
     }
-    for (size_t i = 0; i < 4 * max; i++) {
-        admission->free_entries[i] = (uint32_t)(4 * max - 1 - i);
+    admission->free_count = EPI_ENTRIES * max;
+    for (size_t i = 0; i < admission->free_count; i++) {
+        admission->free_entries[i] = (uint32_t)(admission->free_count - 1 - i);
     }
-    admission->free_count = 4 * max;
-    status = epi_table_init(&admission->by_id, 4 * max, epi_random_u64());
+    status =
+        epi_table_init(&admission->by_id, EPI_ENTRIES * max, epi_random_u64());
     if (status == EPDX_OK) {
         status = epi_ballot_init(&admission->ballot, max);
+    }
+    if (status == EPDX_OK) {
+        status = epi_votes_init(&admission->votes, max);
     }
     if (status == EPDX_OK) {
         status = epi_plan_init(&admission->plan, (size_t)config->max_items,
                                admission->group->size);
     }
     admission->sharded = config->sharded;
+    return status;
+}
+
+/* NCCL stands between ranks, so its start comes once they know that all of them
+ * are there. Reassembly on host memory makes no collective. */
+static bool by_nccl(const epdx_admission_t *admission)
+{
+    return admission->sharded &&
+           epi_receiver_config(admission->receiver)->memory.ops->kind ==
+               EPI_MEMORY_CUDA;
+}
+
+static epdx_status_t open_reassembly(epdx_admission_t *admission,
+                                     const epdx_admission_params_t *params)
+{
+    const epi_receive_config_t *config =
+        epi_receiver_config(admission->receiver);
+    epi_reassembly_params_t reassembly = {
+        .memory = config->memory,
+        .cuda = params->receiver.cuda,
+        .timeout_ns = config->waiting_timeout_ns,
+    };
+    epi_reassembly_t *with;
+    epdx_status_t status;
+
+    if (!by_nccl(admission)) {
+        reassembly.memory = (epi_memory_t){.ops = epi_memory_host()};
+    }
+    status = epi_reassembly_open(admission->group, &reassembly, &with);
+    if (status == EPDX_OK) {
+        admission->rebuild.with = with;
+        admission->stats.collectives.creation += with->counters.creation;
+    }
+    if (status == EPDX_OK && with->ops->deferred) {
+        epi_ballot_watch(&admission->ballot);
+    }
     return status;
 }
 
@@ -92,6 +144,12 @@ static epdx_status_t open_local(epdx_admission_t *admission,
                  : epi_receiver_open_with(&receiver, dp, &admission->receiver);
     if (status == EPDX_OK) {
         status = open_tables(admission);
+    }
+    if (status == EPDX_OK) {
+        status = epi_admission_watch(admission);
+    }
+    if (status == EPDX_OK && !by_nccl(admission)) {
+        status = open_reassembly(admission, params);
     }
     return status;
 }
@@ -121,6 +179,9 @@ epdx_status_t epi_admission_open_with(epdx_group_t *group,
         status = open_local(admission, &copy, dp);
     }
     status = epi_agree_settings(admission, status);
+    if (status == EPDX_OK && by_nccl(admission)) {
+        status = open_reassembly(admission, &copy);
+    }
     if (status != EPDX_OK) {
         free_admission(admission);
         return status;
@@ -141,9 +202,8 @@ void epi_entry_free(epdx_admission_t *admission, uint32_t index)
     admission->free_entries[admission->free_count++] = index;
 }
 
-/* The entry of an id that is pending or admitted; NULL when there is none. */
-static epi_entry_t *find_entry(epdx_admission_t *admission, const char *id,
-                               uint32_t *index_p)
+epi_entry_t *epi_entry_find(epdx_admission_t *admission, const char *id,
+                            uint32_t *index_p)
 {
     uint32_t index;
 
@@ -218,14 +278,21 @@ epdx_status_t epdx_admission_stage(epdx_admission_t *admission,
         (void)epi_text_copy(entry->reason, sizeof(entry->reason),
                             epdx_last_error());
     }
+    if (entry->job != NULL) {
+        entry->job->owner = index;
+    }
+    entry->staged_ns = epi_admission_now(admission);
+    entry->place = (uint32_t)admission->pending_count;
     admission->pending[admission->pending_count++] = index;
+    epi_votes_add(&admission->votes, entry->vote_hash, EPDX_PENDING);
+    epi_entry_vote(admission, entry);
     return EPDX_OK;
 }
 
 epdx_status_t epdx_admission_cancel(epdx_admission_t *admission, const char *id)
 {
     uint32_t index;
-    epi_entry_t *entry = find_entry(admission, id, &index);
+    epi_entry_t *entry = epi_entry_find(admission, id, &index);
 
     if (entry == NULL || entry->admitted) {
         return epi_fail(EPDX_ERR_NOT_FOUND, "no request %.64s is pending", id);
@@ -234,24 +301,8 @@ epdx_status_t epdx_admission_cancel(epdx_admission_t *admission, const char *id)
         entry->status = EPDX_ERR_CANCELLED;
         (void)epi_text_copy(entry->reason, sizeof(entry->reason),
                             "cancelled by the caller");
+        epi_entry_vote(admission, entry);
     }
-    return EPDX_OK;
-}
-
-epdx_status_t epdx_admission_release(epdx_admission_t *admission,
-                                     const char *id)
-{
-    uint32_t index;
-    epi_entry_t *entry = find_entry(admission, id, &index);
-
-    if (entry == NULL || !entry->admitted) {
-        return epi_fail(EPDX_ERR_NOT_FOUND,
-                        "no request %.64s is admitted and not released", id);
-    }
-    epdx_job_release(entry->job);
-    (void)epi_table_remove(&admission->by_id, entry->id_hash);
-    /* Its id is in the decisions that the caller holds. */
-    admission->released[admission->released_count++] = index;
     return EPDX_OK;
 }
 

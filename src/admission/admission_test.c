@@ -362,6 +362,9 @@ static void too_large_on_rank_2(epdx_admission_t *admission, uint32_t rank,
         record->calls[3] =
             epdx_receiver_stage(admission->receiver, &fits,
                                 &admission->entries[admission->pending[0]].job);
+        admission->votes.codes[0] = EPDX_PENDING;
+        epi_votes_end(&admission->votes, 1);
+        admission->votes_stale = true;
     }
     record->calls[1] = stage(admission, "b", 2, LANDS);
     drain(admission, &record->drains[0]);

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "admission/admission_internal.h"
+#include "admission/watch.h"
 #include "base/error.h"
 #include "epdx/epdx.h"
 
@@ -36,6 +37,8 @@ static size_t list_settings(const epdx_admission_t *admission,
         {"hidden", config->hidden},
         {"levels", config->levels},
         {"EPDX_EMBEDDING_SHARD", config->shard_flag},
+        {"memory (EPDX_MEMORY: 0 is host, 1 is cuda)",
+         config->memory.ops == NULL ? 0 : config->memory.ops->kind},
         {"pool_bytes (EPDX_RECV_POOL_MB)", config->pool_bytes},
         {"EPDX_MAX_REQUESTS", config->max_requests},
         {"EPDX_MAX_ITEMS", config->max_items},
@@ -98,7 +101,7 @@ epdx_status_t epi_agree_settings(epdx_admission_t *admission, epdx_status_t own)
     epdx_group_t *group = admission->group;
     setting_t settings[SETTING_MAX];
     size_t count = list_settings(admission, settings);
-    uint64_t words[2 * SETTING_MAX + 1];
+    uint64_t words[2 * SETTING_MAX + 2];
     epdx_status_t status;
 
     for (size_t i = 0; i < count; i++) {
@@ -106,13 +109,18 @@ epdx_status_t epi_agree_settings(epdx_admission_t *admission, epdx_status_t own)
         words[2 * i + 1] = ~settings[i].value;
     }
     words[2 * count] = own == EPDX_OK ? 1 : 0;
+    words[2 * count + 1] = admission->watch.trace != NULL;
     admission->stats.collectives.creation++;
-    status = group->ops->min_u64(group, words, 2 * count + 1);
+    status = group->ops->min_u64(group, words, 2 * count + 2);
     if (status != EPDX_OK) {
         return status;
     }
     if (words[2 * count] == 0) {
         return share_open_failure(admission, own);
     }
-    return compare(settings, words, count);
+    status = compare(settings, words, count);
+    if (status == EPDX_OK && words[2 * count + 1] != 0 && group->size > 1) {
+        status = epi_admission_clocks(admission);
+    }
+    return status;
 }

@@ -1,12 +1,12 @@
 /*
- * ballot.c: the vote of a drain. Admission calls it:
+ * ballot.c: the votes of a drain. Admission calls it:
  *
- *     begin --> add ... add --> seal --> (MIN over the ranks) --> open_result
- *       ^                                                              |
- *       '------------------------- result(i) <-------------------------'
+ *     begin --> seal --> (MIN over the ranks) --> open_result --> result(i)
+ *                ^                                     |
+ *                '----------- again: wider ------------'
  *
- * Every rank reads the same reduced bytes, so each decision here, the size of
- * the next vote included, is the same on every rank without another message.
+ * Every rank reads the same reduced bytes, so each decision here, that of a
+ * wider vote included, is the same on every rank without another message.
  */
 #include "admission/ballot.h"
 
@@ -15,14 +15,13 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "base/table.h"
 
 #define COUNT_AT  0
 #define HASH_AT   16
-#define WANTED_AT 32
+#define FAILED_AT 32
+#define LANDED_AT 33
 /* Keeps twice any count of codes, and the header, inside a size_t. */
 #define PENDING_MAX (UINT64_C(1) << 32)
-#define HASH_START  UINT64_C(0x9e3779b97f4a7c15)
 
 static void put_u64(uint8_t *bytes, uint64_t value)
 {
@@ -75,7 +74,8 @@ epdx_status_t epi_ballot_init(epi_ballot_t *ballot, size_t pending_max)
                         pending_max);
     }
     made.codes_max = (size_t)1 << size_log2(pending_max);
-    made.bytes = calloc(1, EPI_BALLOT_HEADER + made.codes_max);
+    made.bytes =
+        calloc(1, EPI_BALLOT_HEADER + made.codes_max + EPI_BALLOT_WATCH);
     if (made.bytes == NULL) {
         return epi_fail(EPDX_ERR_NO_MEMORY,
                         "out of memory for a ballot of %zu codes",
@@ -85,41 +85,80 @@ epdx_status_t epi_ballot_init(epi_ballot_t *ballot, size_t pending_max)
     return EPDX_OK;
 }
 
+void epi_ballot_watch(epi_ballot_t *ballot)
+{
+    ballot->watching = true;
+}
+
+static void begin(epi_ballot_t *ballot, size_t codes)
+{
+    ballot->codes = codes;
+    ballot->wider = 0;
+    ballot->well = true;
+    ballot->complete = 0;
+}
+
 void epi_ballot_begin(epi_ballot_t *ballot)
 {
-    ballot->count = 0;
-    ballot->pending = 0;
-    ballot->hash = HASH_START;
-    memset(ballot->bytes + EPI_BALLOT_HEADER, EPDX_LANDED, ballot->codes);
+    begin(ballot, EPI_BALLOT_FIRST);
 }
 
-void epi_ballot_add(epi_ballot_t *ballot, uint64_t id_hash, epdx_state_t state)
+bool epi_ballot_again(epi_ballot_t *ballot)
 {
-    uint8_t link[16];
-
-    /* A chain: what an id adds depends on all ids before it. */
-    put_u64(link, ballot->hash);
-    put_u64(link + 8, id_hash);
-    ballot->hash = epi_hash(link, sizeof(link));
-    ballot->pending++;
-    if (ballot->count < ballot->codes) {
-        ballot->bytes[EPI_BALLOT_HEADER + ballot->count] = (uint8_t)state;
-        ballot->count++;
+    if (ballot->wider == 0) {
+        return false;
     }
+    begin(ballot, ballot->wider);
+    return true;
 }
 
-size_t epi_ballot_seal(epi_ballot_t *ballot)
+void epi_ballot_report(epi_ballot_t *ballot, bool well, uint64_t complete)
 {
+    ballot->well = well;
+    /* Bytes have a minimum of their own; what is over comes in later votes. */
+    ballot->complete = complete > UINT8_MAX ? UINT8_MAX : (uint8_t)complete;
+}
+
+/* What stands behind the codes of this vote. */
+static uint8_t *watch_of(const epi_ballot_t *ballot)
+{
+    return ballot->bytes + EPI_BALLOT_HEADER + ballot->codes;
+}
+
+size_t epi_ballot_seal(epi_ballot_t *ballot, const epi_votes_t *votes)
+{
+    uint8_t *codes = ballot->bytes + EPI_BALLOT_HEADER;
+
+    ballot->pending = votes->count;
+    ballot->count = votes->count < ballot->codes ? votes->count : ballot->codes;
     put_pair(ballot->bytes + COUNT_AT, ballot->pending);
-    put_pair(ballot->bytes + HASH_AT, ballot->hash);
-    memset(ballot->bytes + WANTED_AT, 0, EPI_BALLOT_HEADER - WANTED_AT);
-    ballot->bytes[WANTED_AT] = (uint8_t)~size_log2(ballot->pending);
-    return EPI_BALLOT_HEADER + ballot->codes;
+    put_pair(ballot->bytes + HASH_AT, votes->hash);
+    memset(ballot->bytes + FAILED_AT, 0, EPI_BALLOT_HEADER - FAILED_AT);
+    ballot->bytes[FAILED_AT] = (uint8_t)~size_log2(votes->failed_end);
+    ballot->bytes[LANDED_AT] = (uint8_t)size_log2(votes->landed_end);
+    memcpy(codes, votes->codes, ballot->count);
+    /* Places of nobody: LANDED never wins. */
+    memset(codes + ballot->count, EPDX_LANDED, ballot->codes - ballot->count);
+    if (!ballot->watching) {
+        return EPI_BALLOT_HEADER + ballot->codes;
+    }
+    watch_of(ballot)[0] = ballot->well ? 1 : 0;
+    watch_of(ballot)[1] = ballot->complete;
+    return EPI_BALLOT_HEADER + ballot->codes + EPI_BALLOT_WATCH;
+}
+
+/* log2 of the codes that it takes to decide all that can be decided. */
+static unsigned wanted_log2(const epi_ballot_t *ballot)
+{
+    unsigned failed = (uint8_t)~ballot->bytes[FAILED_AT];
+    unsigned landed = ballot->bytes[LANDED_AT];
+
+    return failed > landed ? failed : landed;
 }
 
 epdx_status_t epi_ballot_open_result(epi_ballot_t *ballot)
 {
-    unsigned log2 = (uint8_t)~ballot->bytes[WANTED_AT];
+    unsigned log2 = wanted_log2(ballot);
 
     if (!pair_agrees(ballot->bytes + COUNT_AT)) {
         return epi_fail(EPDX_ERR_DISAGREE,
@@ -135,15 +174,42 @@ epdx_status_t epi_ballot_open_result(epi_ballot_t *ballot)
                         "span, skipped), or another order",
                         ballot->pending);
     }
-    if (log2 >= 64 || (UINT64_C(1) << log2) > ballot->codes_max ||
-        (UINT64_C(1) << log2) < EPI_BALLOT_FIRST) {
+    if (log2 >= 64 || (UINT64_C(1) << log2) > ballot->codes_max) {
         return epi_fail(EPDX_ERR_DISAGREE,
                         "a rank wants a vote of 2^%u codes, this rank has at "
                         "most %zu: EPDX_MAX_REQUESTS differs across ranks",
                         log2, ballot->codes_max);
     }
-    ballot->codes = (size_t)1 << log2;
+    if (ballot->watching) {
+        ballot->well = watch_of(ballot)[0] != 0;
+        ballot->complete = watch_of(ballot)[1];
+    }
+    if (((size_t)1 << log2) > ballot->codes) {
+        ballot->wider = (size_t)1 << log2;
+    }
     return EPDX_OK;
+}
+
+bool epi_ballot_decides(const epi_ballot_t *ballot)
+{
+    const uint8_t *codes = ballot->bytes + EPI_BALLOT_HEADER;
+
+    for (size_t i = 0; i < ballot->count; i++) {
+        if (codes[i] != EPDX_PENDING) {
+            return true;
+        }
+    }
+    return false;
+}
+
+bool epi_ballot_well(const epi_ballot_t *ballot)
+{
+    return ballot->well;
+}
+
+uint64_t epi_ballot_complete(const epi_ballot_t *ballot)
+{
+    return ballot->complete;
 }
 
 epdx_state_t epi_ballot_result(const epi_ballot_t *ballot, size_t index)

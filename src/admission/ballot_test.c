@@ -21,13 +21,20 @@
 #define PENDING_MAX 4096
 
 static epi_ballot_t ballots[RANKS_MAX];
+static epi_votes_t lists[RANKS_MAX];
 static size_t ranks;
+/* What each rank has to say of reassembly, in every vote of a drain. */
+static bool wells[RANKS_MAX];
+static uint64_t completes[RANKS_MAX];
 
 static void group_open(size_t size)
 {
     ranks = size;
     for (size_t r = 0; r < ranks; r++) {
         assert_int_equal(epi_ballot_init(&ballots[r], PENDING_MAX), EPDX_OK);
+        assert_int_equal(epi_votes_init(&lists[r], PENDING_MAX), EPDX_OK);
+        wells[r] = true;
+        completes[r] = 0;
     }
 }
 
@@ -35,12 +42,16 @@ static void group_close(void)
 {
     for (size_t r = 0; r < ranks; r++) {
         epi_ballot_fini(&ballots[r]);
+        epi_votes_fini(&lists[r]);
     }
 }
 
+/* Empty lists, and the first vote of a drain. */
 static void group_begin(void)
 {
     for (size_t r = 0; r < ranks; r++) {
+        epi_votes_fini(&lists[r]);
+        assert_int_equal(epi_votes_init(&lists[r], PENDING_MAX), EPDX_OK);
         epi_ballot_begin(&ballots[r]);
     }
 }
@@ -50,21 +61,31 @@ static uint64_t id_hash(uint64_t id)
     return epi_hash(&id, sizeof(id));
 }
 
+static void add(size_t rank, uint64_t id, epdx_state_t state)
+{
+    epi_votes_add(&lists[rank], id_hash(id), state);
+}
+
 /* The same request on every rank, landed. */
 static void group_add(uint64_t id)
 {
     for (size_t r = 0; r < ranks; r++) {
-        epi_ballot_add(&ballots[r], id_hash(id), EPDX_LANDED);
+        add(r, id, EPDX_LANDED);
     }
 }
 
 /* Seals all, asserts that all give the same number of bytes, returns it. */
 static size_t group_seal(void)
 {
-    size_t bytes = epi_ballot_seal(&ballots[0]);
+    size_t bytes = 0;
 
-    for (size_t r = 1; r < ranks; r++) {
-        assert_int_equal(epi_ballot_seal(&ballots[r]), bytes);
+    for (size_t r = 0; r < ranks; r++) {
+        size_t own;
+
+        epi_ballot_report(&ballots[r], wells[r], completes[r]);
+        own = epi_ballot_seal(&ballots[r], &lists[r]);
+        assert_true(r == 0 || own == bytes);
+        bytes = own;
     }
     return bytes;
 }
@@ -93,10 +114,29 @@ static void assert_result(epdx_status_t expected)
     }
 }
 
-static void group_vote(void)
+/* Whether every rank goes on to a wider vote. */
+static bool group_again(void)
 {
-    group_reduce(group_seal());
-    assert_result(EPDX_OK);
+    bool again = epi_ballot_again(&ballots[0]);
+
+    for (size_t r = 1; r < ranks; r++) {
+        assert_int_equal(epi_ballot_again(&ballots[r]), again);
+        assert_int_equal(ballots[r].codes, ballots[0].codes);
+    }
+    return again;
+}
+
+/* A whole drain's; how many votes it took. */
+static int group_vote(void)
+{
+    int votes = 0;
+
+    do {
+        group_reduce(group_seal());
+        assert_result(EPDX_OK);
+        votes++;
+    } while (group_again());
+    return votes;
 }
 
 static void assert_decision(size_t index, epdx_state_t expected)
@@ -106,14 +146,14 @@ static void assert_decision(size_t index, epdx_state_t expected)
     }
 }
 
-/* A vote over count requests that all ranks have landed. */
-static void vote_on(size_t count)
+/* A drain over count requests that all ranks have landed. */
+static int vote_on(size_t count)
 {
     group_begin();
     for (size_t i = 0; i < count; i++) {
         group_add(i);
     }
-    group_vote();
+    return group_vote();
 }
 
 static void test_layout_of_the_vote(void **state)
@@ -125,19 +165,19 @@ static void test_layout_of_the_vote(void **state)
     group_open(1);
     epi_ballot_begin(ballot);
     for (size_t i = 0; i < 3; i++) {
-        epi_ballot_add(ballot, id_hash(i), (epdx_state_t)landed_first[i]);
+        add(0, i, (epdx_state_t)landed_first[i]);
     }
-    assert_int_equal(epi_ballot_seal(ballot), 40 + 64);
+    assert_int_equal(epi_ballot_seal(ballot, &lists[0]), 40 + 64);
     assert_memory_equal(ballot->bytes, "\x03\0\0\0\0\0\0\0", 8);
     assert_memory_equal(ballot->bytes + 8, "\xfc\xff\xff\xff\xff\xff\xff\xff",
                         8);
     for (size_t i = 0; i < 8; i++) {
         assert_int_equal(ballot->bytes[16 + i],
-                         (uint8_t)(ballot->hash >> (8 * i)));
+                         (uint8_t)(lists[0].hash >> (8 * i)));
         assert_int_equal(ballot->bytes[24 + i],
                          (uint8_t)~ballot->bytes[16 + i]);
     }
-    assert_memory_equal(ballot->bytes + 32, "\xf9\0\0\0\0\0\0\0", 8);
+    assert_memory_equal(ballot->bytes + 32, "\xf9\x06\0\0\0\0\0\0", 8);
     assert_memory_equal(ballot->bytes + 40, landed_first, 3);
     for (size_t i = 3; i < 64; i++) {
         assert_int_equal(ballot->bytes[40 + i], EPDX_LANDED);
@@ -167,8 +207,7 @@ static void check_one_rank_says(epdx_state_t said)
             group_begin();
             group_add(100);
             for (size_t r = 0; r < ranks; r++) {
-                epi_ballot_add(&ballots[r], id_hash(101),
-                               r == one ? said : EPDX_LANDED);
+                add(r, 101, r == one ? said : EPDX_LANDED);
             }
             group_add(102);
             group_vote();
@@ -213,7 +252,7 @@ static void test_random_states_give_the_least(void **state)
                     epdx_state_t said =
                         draw < 2 ? (epdx_state_t)draw : EPDX_LANDED;
 
-                    epi_ballot_add(&ballots[r], id_hash(i), said);
+                    add(r, i, said);
                     least[i] = said < least[i] ? said : least[i];
                 }
             }
@@ -239,7 +278,7 @@ static void test_disagree_in_count(void **state)
         group_add(1);
         for (size_t r = 0; r < ranks; r++) {
             for (size_t i = 0; i < r; i++) {
-                epi_ballot_add(&ballots[r], id_hash(2 + i), EPDX_LANDED);
+                add(r, 2 + i, EPDX_LANDED);
             }
         }
         group_reduce(group_seal());
@@ -265,10 +304,10 @@ static void test_disagree_in_count_of_crossing_bytes(void **state)
     group_open(2);
     group_begin();
     for (size_t i = 0; i < 0x0102; i++) {
-        epi_ballot_add(&ballots[0], id_hash(i), EPDX_LANDED);
+        add(0, i, EPDX_LANDED);
     }
     for (size_t i = 0; i < 0x0201; i++) {
-        epi_ballot_add(&ballots[1], id_hash(i), EPDX_LANDED);
+        add(1, i, EPDX_LANDED);
     }
     group_reduce(group_seal());
     assert_result(EPDX_ERR_DISAGREE);
@@ -284,7 +323,7 @@ static void check_other_list(const uint64_t *one, const uint64_t *others)
             const uint64_t *ids = r == size / 2 ? one : others;
 
             for (size_t i = 0; i < 3; i++) {
-                epi_ballot_add(&ballots[r], id_hash(ids[i]), EPDX_LANDED);
+                add(r, ids[i], EPDX_LANDED);
             }
         }
         group_reduce(group_seal());
@@ -314,42 +353,86 @@ static void test_disagree_in_ids(void **state)
     check_other_list(one, others);
 }
 
-static void test_size_grows_to_hold_the_pending(void **state)
+/* What is past the first codes is decided in the same drain. */
+static void test_a_wider_vote_decides_the_later_ones(void **state)
 {
+    static const size_t counts[] = {0, 1, 64, 65, 300, PENDING_MAX};
+    static const size_t codes[] = {64, 64, 64, 128, 512, PENDING_MAX};
+
     (void)state;
     group_open(3);
-    assert_int_equal(ballots[0].codes, 64);
-    vote_on(0);
-    assert_decision(0, EPDX_PENDING);
-    vote_on(64);
-    assert_int_equal(ballots[0].codes, 64);
-    vote_on(65);
-    assert_int_equal(ballots[0].codes, 128);
-    vote_on(300);
-    assert_int_equal(ballots[0].codes, 512);
-    vote_on(PENDING_MAX);
-    assert_int_equal(ballots[0].codes, PENDING_MAX);
-    vote_on(PENDING_MAX);
-    for (size_t i = 0; i < PENDING_MAX; i++) {
-        assert_decision(i, EPDX_LANDED);
+    for (size_t i = 0; i < sizeof(counts) / sizeof(counts[0]); i++) {
+        assert_int_equal(vote_on(counts[i]), codes[i] > 64 ? 2 : 1);
+        assert_int_equal(ballots[0].codes, codes[i]);
+        assert_int_equal(epi_ballot_decides(&ballots[0]), counts[i] > 0);
+        for (size_t k = 0; k < counts[i]; k++) {
+            assert_decision(k, EPDX_LANDED);
+        }
+        assert_decision(counts[i], EPDX_PENDING);
     }
     group_close();
 }
 
-static void test_requests_past_the_size_wait_for_the_next_vote(void **state)
+static void add_pending(size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        for (size_t r = 0; r < ranks; r++) {
+            add(r, i, EPDX_PENDING);
+        }
+    }
+}
+
+/* However many are pending, and whatever one rank alone has landed. */
+static void test_nothing_to_decide_costs_one_small_vote(void **state)
 {
     (void)state;
-    group_open(2);
-    vote_on(70);
-    assert_decision(63, EPDX_LANDED);
-    for (size_t i = 64; i < 71; i++) {
-        assert_decision(i, EPDX_PENDING);
+    group_open(3);
+    group_begin();
+    add_pending(PENDING_MAX);
+    assert_int_equal(group_seal(), EPI_BALLOT_HEADER + 64);
+    assert_int_equal(group_vote(), 1);
+    assert_false(epi_ballot_decides(&ballots[0]));
+    for (size_t r = 0; r < ranks; r++) {
+        epi_ballot_begin(&ballots[r]);
     }
-    vote_on(70);
-    for (size_t i = 0; i < 70; i++) {
-        assert_decision(i, EPDX_LANDED);
+    epi_votes_set(&lists[1], 2000, EPDX_LANDED);
+    epi_votes_set(&lists[2], 3000, EPDX_LANDED);
+    assert_int_equal(group_vote(), 1);
+    assert_false(epi_ballot_decides(&ballots[0]));
+    group_close();
+}
+
+/* A failure anywhere decides; one of a place far back does so at once. */
+static void test_one_failure_widens_the_vote(void **state)
+{
+    (void)state;
+    group_open(3);
+    group_begin();
+    add_pending(1000);
+    epi_votes_set(&lists[1], 700, EPDX_FAILED);
+    assert_int_equal(group_vote(), 2);
+    assert_int_equal(ballots[0].codes, 1024);
+    assert_decision(699, EPDX_PENDING);
+    assert_decision(700, EPDX_FAILED);
+    assert_decision(701, EPDX_PENDING);
+    group_close();
+}
+
+/* The vote is as wide as the rank needs that has landed the least far. */
+static void test_landed_everywhere_widens_the_vote(void **state)
+{
+    (void)state;
+    group_open(3);
+    group_begin();
+    add_pending(1000);
+    for (size_t r = 0; r < ranks; r++) {
+        epi_votes_set(&lists[r], 100, EPDX_LANDED);
     }
-    assert_decision(70, EPDX_PENDING);
+    epi_votes_set(&lists[2], 900, EPDX_LANDED);
+    assert_int_equal(group_vote(), 2);
+    assert_int_equal(ballots[0].codes, 128);
+    assert_decision(100, EPDX_LANDED);
+    assert_decision(900, EPDX_PENDING);
     group_close();
 }
 
@@ -359,78 +442,36 @@ static void test_disagree_past_the_size(void **state)
     (void)state;
     group_open(2);
     group_begin();
-    for (size_t i = 0; i < 69; i++) {
-        group_add(i);
-    }
-    epi_ballot_add(&ballots[0], id_hash(1000), EPDX_LANDED);
-    epi_ballot_add(&ballots[1], id_hash(1001), EPDX_LANDED);
+    add_pending(69);
+    add(0, 1000, EPDX_PENDING);
+    add(1, 1001, EPDX_PENDING);
     group_reduce(group_seal());
     assert_result(EPDX_ERR_DISAGREE);
-    /* Nothing was agreed on, the size neither. */
-    assert_int_equal(ballots[0].codes, 64);
-    group_close();
-}
-
-/* The wish of one rank, as another version of it might have it. */
-static void test_the_largest_wish_wins(void **state)
-{
-    size_t bytes;
-
-    (void)state;
-    group_open(4);
-    group_begin();
-    group_add(1);
-    bytes = group_seal();
-    ballots[2].bytes[32] = (uint8_t)~8;
-    group_reduce(bytes);
-    assert_result(EPDX_OK);
-    assert_int_equal(ballots[0].codes, 256);
-    group_close();
-}
-
-static void test_size_shrinks_only_when_all_want_less(void **state)
-{
-    size_t bytes;
-
-    (void)state;
-    group_open(4);
-    vote_on(300);
-    assert_int_equal(ballots[0].codes, 512);
-
-    group_begin();
-    group_add(1);
-    bytes = group_seal();
-    assert_int_equal(bytes, EPI_BALLOT_HEADER + 512);
-    ballots[3].bytes[32] = (uint8_t)~9;
-    group_reduce(bytes);
-    assert_result(EPDX_OK);
-    assert_int_equal(ballots[0].codes, 512);
-
-    vote_on(100);
-    assert_int_equal(ballots[0].codes, 128);
-    vote_on(1);
-    assert_int_equal(ballots[0].codes, EPI_BALLOT_FIRST);
     group_close();
 }
 
 /* No rank may read or write past what it allocated, whatever others wish. */
 static void test_disagree_in_the_largest_size(void **state)
 {
-    static const uint8_t wishes[] = {13, 63, 64, 255, 5};
+    static const uint8_t wishes[] = {13, 63, 64, 255};
     size_t bytes;
 
     (void)state;
-    for (size_t i = 0; i < sizeof(wishes); i++) {
+    for (size_t i = 0; i < 2 * sizeof(wishes); i++) {
+        uint8_t wish = wishes[i / 2];
+
         group_open(2);
         group_begin();
         group_add(1);
         bytes = group_seal();
-        ballots[0].bytes[32] = (uint8_t)~wishes[i];
-        ballots[1].bytes[32] = (uint8_t)~wishes[i];
+        for (size_t r = 0; r < 2; r++) {
+            ballots[r].bytes[32 + i % 2] = i % 2 == 0 ? (uint8_t)~wish : wish;
+        }
         group_reduce(bytes);
         assert_result(EPDX_ERR_DISAGREE);
         assert_non_null(strstr(epdx_last_error(), "EPDX_MAX_REQUESTS"));
         assert_int_equal(ballots[0].codes, 64);
+        assert_false(group_again());
         group_close();
     }
 }
@@ -441,12 +482,113 @@ static void test_few_requests_still_have_the_first_size(void **state)
 
     (void)state;
     assert_int_equal(epi_ballot_init(&ballot, 1), EPDX_OK);
-    assert_int_equal(ballot.codes, EPI_BALLOT_FIRST);
     assert_int_equal(ballot.codes_max, EPI_BALLOT_FIRST);
     epi_ballot_fini(&ballot);
     assert_int_equal(epi_ballot_init(&ballot, 65), EPDX_OK);
     assert_int_equal(ballot.codes_max, 128);
     epi_ballot_fini(&ballot);
+}
+
+static void report(size_t rank, bool well, uint64_t complete)
+{
+    wells[rank] = well;
+    completes[rank] = complete;
+}
+
+static void watch_begin(size_t size)
+{
+    group_open(size);
+    for (size_t r = 0; r < ranks; r++) {
+        epi_ballot_watch(&ballots[r]);
+    }
+    group_begin();
+}
+
+static void assert_watched(bool well, uint64_t complete)
+{
+    for (size_t r = 0; r < ranks; r++) {
+        assert_int_equal(epi_ballot_well(&ballots[r]), well);
+        assert_int_equal(epi_ballot_complete(&ballots[r]), complete);
+    }
+}
+
+static void test_reassembly_is_two_bytes_behind_the_codes(void **state)
+{
+    (void)state;
+    watch_begin(1);
+    group_add(1);
+    report(0, true, 7);
+    assert_int_equal(group_seal(), EPI_BALLOT_HEADER + 64 + 2);
+    assert_int_equal(ballots[0].bytes[40 + 63], EPDX_LANDED);
+    assert_int_equal(ballots[0].bytes[40 + 64], 1);
+    assert_int_equal(ballots[0].bytes[40 + 65], 7);
+    group_close();
+    /* Without it the bytes are as ever. */
+    group_open(1);
+    group_begin();
+    assert_int_equal(group_seal(), EPI_BALLOT_HEADER + 64);
+    assert_result(EPDX_OK);
+    assert_watched(true, 0);
+    group_close();
+}
+
+static void test_reassembly_is_as_the_least_of_the_ranks(void **state)
+{
+    (void)state;
+    watch_begin(3);
+    group_vote();
+    assert_watched(true, 0);
+    group_begin();
+    report(0, true, 3);
+    report(1, true, 2);
+    report(2, true, UINT64_C(1) << 40);
+    group_vote();
+    assert_watched(true, 2);
+    group_begin();
+    report(0, true, 1);
+    report(1, false, 1);
+    report(2, true, 1);
+    group_vote();
+    assert_watched(false, 1);
+    group_close();
+}
+
+static void test_reassembly_counts_to_255_in_one_vote(void **state)
+{
+    (void)state;
+    watch_begin(2);
+    report(0, true, 256);
+    report(1, true, 512);
+    group_vote();
+    assert_watched(true, 255);
+    group_close();
+}
+
+/* Its place moves with the size of the vote; both votes of a drain have it. */
+static void test_reassembly_moves_with_the_size(void **state)
+{
+    (void)state;
+    watch_begin(2);
+    for (size_t i = 0; i < 65; i++) {
+        group_add(i);
+    }
+    report(0, true, 5);
+    report(1, true, 6);
+    assert_int_equal(group_vote(), 2);
+    assert_int_equal(ballots[0].codes, 128);
+    assert_watched(true, 5);
+    report(0, false, 9);
+    report(1, true, 8);
+    for (size_t r = 0; r < ranks; r++) {
+        epi_ballot_begin(&ballots[r]);
+    }
+    assert_int_equal(group_vote(), 2);
+    assert_watched(false, 8);
+    group_close();
+    watch_begin(1);
+    vote_on(PENDING_MAX); /* the last byte there is */
+    assert_watched(true, 0);
+    group_close();
 }
 
 static void test_init_invalid(void **state)
@@ -481,13 +623,17 @@ int main(void)
         cmocka_unit_test(test_disagree_in_count_of_crossing_bytes),
         cmocka_unit_test(test_disagree_in_order),
         cmocka_unit_test(test_disagree_in_ids),
-        cmocka_unit_test(test_size_grows_to_hold_the_pending),
-        cmocka_unit_test(test_requests_past_the_size_wait_for_the_next_vote),
+        cmocka_unit_test(test_a_wider_vote_decides_the_later_ones),
+        cmocka_unit_test(test_nothing_to_decide_costs_one_small_vote),
         cmocka_unit_test(test_disagree_past_the_size),
-        cmocka_unit_test(test_the_largest_wish_wins),
-        cmocka_unit_test(test_size_shrinks_only_when_all_want_less),
+        cmocka_unit_test(test_one_failure_widens_the_vote),
+        cmocka_unit_test(test_landed_everywhere_widens_the_vote),
         cmocka_unit_test(test_disagree_in_the_largest_size),
         cmocka_unit_test(test_few_requests_still_have_the_first_size),
+        cmocka_unit_test(test_reassembly_is_two_bytes_behind_the_codes),
+        cmocka_unit_test(test_reassembly_is_as_the_least_of_the_ranks),
+        cmocka_unit_test(test_reassembly_counts_to_255_in_one_vote),
+        cmocka_unit_test(test_reassembly_moves_with_the_size),
         cmocka_unit_test(test_init_invalid),
         cmocka_unit_test(test_init_no_memory),
     };

@@ -47,12 +47,25 @@ static void poll_time_is_rounded_up_and_bounded(void **state)
     assert_int_equal(epi_poll_ms(0, EPI_NEVER, 0), 0);
 }
 
+static void wall_time_is_written_in_utc(void **state)
+{
+    char out[EPI_WALL_TEXT];
+
+    (void)state;
+    epi_wall_text(0, out);
+    assert_string_equal(out, "1970-01-01T00:00:00.000000Z");
+    epi_wall_text(UINT64_C(1767323045) * EPI_S + 999999999, out);
+    assert_string_equal(out, "2026-01-02T03:04:05.999999Z");
+    assert_true(epi_wall_ns() > UINT64_C(1700000000) * EPI_S);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(time_never_goes_back),
         cmocka_unit_test(after_stops_at_never),
         cmocka_unit_test(poll_time_is_rounded_up_and_bounded),
+        cmocka_unit_test(wall_time_is_written_in_utc),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

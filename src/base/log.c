@@ -12,54 +12,29 @@
 #include <stdarg.h>
 #include <stdatomic.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#define LINE_BYTES   1024
-#define PREFIX_BYTES 128
-#define HOST_BYTES   65
+#include "base/clock.h"
+#include "base/expand.h"
+#include "base/log_form.h"
+#include "base/log_limit.h"
+
+#define LINE_BYTES 1024
 
 /* Beside the level until someone has chosen one. */
 #define UNSET 0x100
 
 static atomic_int log_level = EPDX_LOG_WARN | UNSET;
 static atomic_int log_fd = STDERR_FILENO;
+static atomic_int log_form = EPI_LOG_TEXT;
+static _Atomic uint32_t log_burst;
+static epi_log_limit_t log_limit;
 static atomic_flag log_configured = ATOMIC_FLAG_INIT;
 
 /* Set before the first object, so before any thread of epdx exists. */
 static epdx_log_sink_t log_sink;
 static void *log_sink_context;
-
-static const char *level_name(epdx_log_level_t level)
-{
-    static const char *const names[] = {"error", "warn", "info", "debug"};
-
-    return (unsigned)level < 4 ? names[level] : "debug";
-}
-
-static void host_name(char host[HOST_BYTES])
-{
-    if (gethostname(host, HOST_BYTES) != 0) {
-        (void)snprintf(host, HOST_BYTES, "unknown");
-    }
-    host[HOST_BYTES - 1] = '\0';
-}
-
-static const char *rank_text(void)
-{
-    static const char *const names[] = {"OMPI_COMM_WORLD_RANK", "PMIX_RANK",
-                                        "SLURM_PROCID"};
-
-    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
-        const char *value = getenv(names[i]);
-
-        if (value != NULL && value[0] != '\0') {
-            return value;
-        }
-    }
-    return "0";
-}
 
 /* Text from peers must not end a line or steer a terminal. */
 static void blunt(char *line)
@@ -73,53 +48,29 @@ static void blunt(char *line)
     }
 }
 
-static void write_line(epdx_log_level_t level, const char *line)
+static void write_line(epdx_log_level_t level, const char *text)
 {
-    char out[PREFIX_BYTES + LINE_BYTES + 1];
-    char host[HOST_BYTES];
-    int length;
+    char out[EPI_LOG_FORM_BYTES];
+    char host[EPI_HOST_BYTES];
+    epi_log_line_t line = {.form = (epi_log_form_t)atomic_load(&log_form),
+                           .level = level,
+                           .host = host,
+                           .pid = (long)getpid(),
+                           .rank = epi_rank_text(),
+                           .wall_ns = epi_wall_ns(),
+                           .text = text};
+    size_t length;
     int saved = errno;
 
-    host_name(host);
-    length = snprintf(out, sizeof(out), "epdx: %s:%ld %s: %s\n", host,
-                      (long)getpid(), level_name(level), line);
-    if (length > 0 && (size_t)length < sizeof(out)) {
-        ssize_t written = write(atomic_load(&log_fd), out, (size_t)length);
+    epi_host_name(host);
+    length = epi_log_form(&line, out);
+    if (length > 0) {
+        ssize_t written = write(atomic_load(&log_fd), out, length);
 
         /* A log that cannot be written must not fail the call that logs. */
         (void)written;
     }
     errno = saved;
-}
-
-/* The file's name with %h, %p and %r filled in; false when too long. */
-static bool expand_name(const char *file, char *out, size_t size)
-{
-    size_t used = 0;
-    char host[HOST_BYTES];
-    char pid[24];
-
-    host_name(host);
-    (void)snprintf(pid, sizeof(pid), "%ld", (long)getpid());
-    while (*file != '\0') {
-        char one[2] = {*file, '\0'};
-        const char *piece = one;
-        size_t length;
-
-        if (file[0] == '%' && file[1] != '\0' && strchr("hpr", file[1])) {
-            file++;
-            piece = *file == 'h' ? host : *file == 'p' ? pid : rank_text();
-        }
-        file++;
-        length = strlen(piece);
-        if (length >= size - used) {
-            return false;
-        }
-        memcpy(out + used, piece, length);
-        used += length;
-    }
-    out[used] = '\0';
-    return true;
 }
 
 bool epi_log_on(epdx_log_level_t level)
@@ -128,12 +79,34 @@ bool epi_log_on(epdx_log_level_t level)
            (atomic_load_explicit(&log_level, memory_order_relaxed) & ~UNSET);
 }
 
+static void append(char line[LINE_BYTES], const char *format, ...)
+    EPDX_PRINTF(2, 3);
+
+static void append(char line[LINE_BYTES], const char *format, ...)
+{
+    size_t used = strlen(line);
+    va_list arguments;
+
+    va_start(arguments, format);
+    (void)vsnprintf(line + used, LINE_BYTES - used, format, arguments);
+    va_end(arguments);
+}
+
 void epi_log(epdx_log_level_t level, const char *format, ...)
 {
     char line[LINE_BYTES];
+    uint32_t burst = atomic_load_explicit(&log_burst, memory_order_relaxed);
+    uint32_t left_out = 0;
+    epi_log_verdict_t verdict;
     va_list arguments;
 
     if (!epi_log_on(level)) {
+        return;
+    }
+    /* Whoever wants lines of debug wants all of them. */
+    verdict = epi_log_limit(&log_limit, format, epi_now_ns(),
+                            level == EPDX_LOG_DEBUG ? 0 : burst, &left_out);
+    if (verdict == EPI_LOG_LEAVE_OUT) {
         return;
     }
     va_start(arguments, format);
@@ -141,6 +114,13 @@ void epi_log(epdx_log_level_t level, const char *format, ...)
         line[0] = '\0';
     }
     va_end(arguments);
+    if (left_out > 0) {
+        append(line, " (%u lines like this one were left out)", left_out);
+    }
+    if (verdict == EPI_LOG_WRITE_LAST) {
+        append(line, " (more like this one are left out for up to 10 s: "
+                     "EPDX_LOG_BURST)");
+    }
     blunt(line);
     if (log_sink != NULL) {
         log_sink(log_sink_context, level, line);
@@ -149,7 +129,7 @@ void epi_log(epdx_log_level_t level, const char *format, ...)
     }
 }
 
-void epi_log_configure(epdx_log_level_t level, const char *file)
+void epi_log_configure(const epi_log_setup_t *setup)
 {
     char name[PATH_MAX];
     int unset = EPDX_LOG_WARN | UNSET;
@@ -159,11 +139,13 @@ void epi_log_configure(epdx_log_level_t level, const char *file)
         return;
     }
     /* Fails, as it should, when epdx_log_set_level() came first. */
-    (void)atomic_compare_exchange_strong(&log_level, &unset, (int)level);
-    if (file[0] == '\0') {
+    (void)atomic_compare_exchange_strong(&log_level, &unset, (int)setup->level);
+    atomic_store(&log_form, (int)setup->form);
+    atomic_store(&log_burst, setup->burst);
+    if (setup->file[0] == '\0') {
         return;
     }
-    if (!expand_name(file, name, sizeof(name))) {
+    if (!epi_expand(setup->file, name, sizeof(name))) {
         epi_log_warn("EPDX_LOG_FILE is too long; logging to standard error");
         return;
     }

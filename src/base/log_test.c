@@ -89,9 +89,14 @@ static void the_default_is_warn_to_standard_error(void **state)
     assert_string_equal(out, want);
 }
 
+static void configure(epdx_log_level_t level, const char *file)
+{
+    epi_log_configure(&(epi_log_setup_t){.level = level, .file = file});
+}
+
 static void debug_level(void)
 {
-    epi_log_configure(EPDX_LOG_DEBUG, "");
+    configure(EPDX_LOG_DEBUG, "");
     speak_at_every_level();
 }
 
@@ -108,8 +113,8 @@ static void the_setting_chooses_the_level(void **state)
 
 static void second_configure(void)
 {
-    epi_log_configure(EPDX_LOG_ERROR, "");
-    epi_log_configure(EPDX_LOG_DEBUG, "");
+    configure(EPDX_LOG_ERROR, "");
+    configure(EPDX_LOG_DEBUG, "");
     speak_at_every_level();
 }
 
@@ -127,7 +132,7 @@ static void level_then_configure(void)
 {
     /* The default itself, chosen: not to be mistaken for nobody's choice. */
     epdx_log_set_level(EPDX_LOG_WARN);
-    epi_log_configure(EPDX_LOG_DEBUG, "");
+    configure(EPDX_LOG_DEBUG, "");
     speak_at_every_level();
 }
 
@@ -146,7 +151,7 @@ static char file_pattern[512];
 static void into_file(void)
 {
     (void)setenv("OMPI_COMM_WORLD_RANK", "3", 1);
-    epi_log_configure(EPDX_LOG_WARN, file_pattern);
+    configure(EPDX_LOG_WARN, file_pattern);
     epi_log_warn("in the file");
 }
 
@@ -198,6 +203,31 @@ static void a_file_that_cannot_be_opened_is_told(void **state)
     (void)configured(into_file, out, sizeof(out));
     assert_non_null(strstr(out, "EPDX_LOG_FILE /nonexistent-dir/file"));
     assert_non_null(strstr(out, " warn: in the file\n"));
+}
+
+static void speak_often(void)
+{
+    epi_log_configure(&(epi_log_setup_t){
+        .level = EPDX_LOG_DEBUG, .file = "", .form = EPI_LOG_JSON, .burst = 2});
+    for (int i = 0; i < 5; i++) {
+        epi_log_warn("room %d failed", i);
+        epi_log_debug("step %d", i);
+    }
+}
+
+static void json_lines_of_which_repeats_are_left_out(void **state)
+{
+    char out[8192];
+
+    (void)state;
+    (void)configured(speak_often, out, sizeof(out));
+    assert_int_equal(strncmp(out, "{\"time\":\"20", 11), 0);
+    assert_non_null(strstr(out, "\"text\":\"room 0 failed\"}\n"));
+    assert_non_null(strstr(out, "\"text\":\"room 1 failed (more like this one "
+                                "are left out for up to 10 s: "
+                                "EPDX_LOG_BURST)\"}\n"));
+    assert_null(strstr(out, "room 2"));
+    assert_non_null(strstr(out, "\"text\":\"step 4\"}\n"));
 }
 
 static void a_sink_gets_the_bare_line(void **state)
@@ -257,6 +287,7 @@ int main(void)
         cmocka_unit_test(set_level_wins_over_the_setting),
         cmocka_unit_test(a_file_is_named_by_host_pid_and_rank),
         cmocka_unit_test(a_file_that_cannot_be_opened_is_told),
+        cmocka_unit_test(json_lines_of_which_repeats_are_left_out),
         cmocka_unit_test(a_sink_gets_the_bare_line),
         cmocka_unit_test(hostile_text_stays_one_line),
         cmocka_unit_test(a_line_is_cut_at_1_kib),

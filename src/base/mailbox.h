@@ -1,6 +1,7 @@
 /*
  * mailbox.h: small messages from one thread to another, in order. It holds the
- * library's only lock, which covers one copy of a message and nothing else.
+ * only lock on the way of a transfer, which covers one copy of a message and
+ * nothing else.
  *
  * What a message points to belongs to the thread that has the message: the
  * poster writes it before posting and leaves it alone until told otherwise.

@@ -21,7 +21,7 @@
 #define NUMBER(name, unit, preset, kind, field, min, max, help)                \
     {                                                                          \
         name, unit, preset, help, kind, offsetof(epi_options_t, field),        \
-            sizeof(uint64_t), min, max, false                                  \
+            sizeof(uint64_t), min, max, false, NULL                            \
     }
 #define COUNT(name, preset, field, min, max, help)                             \
     NUMBER(name, "", preset, EPI_OPTION_COUNT, field, min, max, help)
@@ -31,16 +31,26 @@
     {                                                                          \
         name, "s", preset, help, EPI_OPTION_SECONDS,                           \
             offsetof(epi_options_t, field), sizeof(uint64_t), 0, MAX_SECONDS,  \
-            positive                                                           \
+            positive, NULL                                                     \
     }
 #define TEXT(name, preset, field, help)                                        \
     {                                                                          \
         name, "", preset, help, EPI_OPTION_TEXT,                               \
             offsetof(epi_options_t, field),                                    \
-            sizeof(((epi_options_t *)0)->field), 0, 0, false                   \
+            sizeof(((epi_options_t *)0)->field), 0, 0, false, NULL             \
+    }
+#define NAME(name, preset, field, min, names, help)                            \
+    {                                                                          \
+        name, "", preset, help, EPI_OPTION_NAME,                               \
+            offsetof(epi_options_t, field), sizeof(uint64_t), min,             \
+            (min) + sizeof(names) / sizeof((names)[0]) - 1, false, names       \
     }
 
 #define TOKEN "EPDX_BOOTSTRAP_TOKEN"
+
+static const char *const level_names[] = {"error", "warn", "info", "debug"};
+static const char *const form_names[] = {"text", "timed", "json"};
+static const char *const memory_names[] = {"host", "cuda"};
 
 static const epi_option_info_t options_table[] = {
     COUNT("EPDX_EMBEDDING_SHARD", "1", embedding_shard, 0, 1,
@@ -70,21 +80,45 @@ static const epi_option_info_t options_table[] = {
     COUNT("EPDX_MAX_ROOMS", "16384", max_rooms, 1, 1048576,
           "rooms an encode rank knows at once, ended ones included"),
     COUNT("EPDX_MAX_PEERS", "1024", max_peers, 1, 65536, "peers known at once"),
-    NUMBER("EPDX_LOG_LEVEL", "", "warn", EPI_OPTION_LEVEL, log_level, 0, 0,
-           "error, warn, info or debug"),
+    NAME("EPDX_MEMORY", "host", memory, EPDX_MEMORY_HOST, memory_names,
+         "host or cuda: where receive pool and send ring are"),
+    MEGABYTES("EPDX_CUDA_STAGING_MB", "256", cuda_staging_bytes,
+              "pinned host memory of a rank with CUDA memory, through which "
+              "rows are copied where UCX does not reach the device; the "
+              "largest share of an item must fit"),
+    NAME("EPDX_LOG_LEVEL", "warn", log_level, EPDX_LOG_ERROR, level_names,
+         "error, warn, info or debug"),
     TEXT("EPDX_LOG_FILE", "", log_file,
          "%h host, %p pid, %r rank; empty: standard error"),
+    NAME("EPDX_LOG_FORMAT", "text", log_form, EPI_LOG_TEXT, form_names,
+         "text, timed or json: the time before each line, or JSON lines"),
+    COUNT("EPDX_LOG_BURST", "100", log_burst, 0, 1000000,
+          "lines of one kind in 10 s; more are left out and counted; 0: no "
+          "limit"),
+    TEXT("EPDX_METRICS", "", metrics,
+         "host:port or port to answer Prometheus at, to which the rank on its "
+         "host is added; on: only collect; empty or 0: off"),
+    TEXT("EPDX_METRICS_FILE", "", metrics_file,
+         "metrics are written there, too; %h host, %p pid, %r rank"),
+    SECONDS("EPDX_METRICS_INTERVAL_S", "10", metrics_interval_ns, true,
+            "how often that file is written"),
+    TEXT("EPDX_TRACE_FILE", "", trace_file,
+         "a Chrome trace of every item; %h host, %p pid, %r rank; empty: none"),
+    MEGABYTES("EPDX_TRACE_MB", "256", trace_bytes,
+              "largest trace; what comes later is counted and left out"),
+    COUNT("EPDX_TRACE_EVENTS", "65536", trace_events, 64, 16777216,
+          "events of a thread that may wait to be written to the trace"),
     TEXT("EPDX_HOST", "127.0.0.1", host,
          "this node's address, as peers reach it"),
     TEXT(TOKEN, "", bootstrap_token,
          "bearer token for registering encode ranks; empty: none"),
-    TEXT("EPDX_CURVE_KEY_FILE", "", curve_key_file,
+    TEXT("EPDX_CURVE_KEY_FILE", "", files.curve_key,
          "this process's CURVE key pair, from epdx_keygen; empty: the control "
          "plane is neither encrypted nor closed to strangers"),
-    TEXT("EPDX_CURVE_ALLOWED_FILE", "", curve_allowed_file,
+    TEXT("EPDX_CURVE_ALLOWED_FILE", "", files.curve_allowed,
          "public keys that may connect, one a line, read again when it "
          "changes; empty: any key may"),
-    TEXT("EPDX_CA_FILE", "", ca_file,
+    TEXT("EPDX_CA_FILE", "", files.ca,
          "certificates, in PEM, that https bootstrap servers are checked "
          "against; empty: the system's"),
     TEXT("EPDX_TLS_CERT_FILE", "", tls_cert_file,
@@ -96,13 +130,12 @@ static const epi_option_info_t options_table[] = {
 
 #define OPTION_COUNT (sizeof(options_table) / sizeof(options_table[0]))
 
-static const char *const level_names[] = {"error", "warn", "info", "debug"};
-
-static bool parse_level(const char *text, uint64_t *value_p)
+static bool parse_name(const epi_option_info_t *info, const char *text,
+                       uint64_t *value_p)
 {
-    for (uint64_t i = 0; i < 4; i++) {
-        if (strcmp(text, level_names[i]) == 0) {
-            *value_p = i;
+    for (uint64_t value = info->min; value <= info->max; value++) {
+        if (strcmp(text, info->names[value - info->min]) == 0) {
+            *value_p = value;
             return true;
         }
     }
@@ -120,7 +153,7 @@ static uint64_t unit_of(epi_option_kind_t kind)
     case EPI_OPTION_MICROSECONDS:
         return EPI_US;
     case EPI_OPTION_COUNT:
-    case EPI_OPTION_LEVEL:
+    case EPI_OPTION_NAME:
     case EPI_OPTION_TEXT:
         break;
     }
@@ -159,8 +192,8 @@ static bool parse(epi_options_t *options, const epi_option_info_t *info,
     switch (info->kind) {
     case EPI_OPTION_TEXT:
         return epi_text_copy(field, info->bytes, text);
-    case EPI_OPTION_LEVEL:
-        return parse_level(text, (uint64_t *)(void *)field);
+    case EPI_OPTION_NAME:
+        return parse_name(info, text, (uint64_t *)(void *)field);
     case EPI_OPTION_COUNT:
     case EPI_OPTION_MB:
     case EPI_OPTION_SECONDS:
@@ -178,7 +211,7 @@ static epdx_status_t refuse(const epi_option_info_t *info, const char *text)
         return epi_fail(EPDX_ERR_INVALID,
                         "%s has %zu bytes; at most %zu are allowed", info->name,
                         strlen(text), info->bytes - 1);
-    case EPI_OPTION_LEVEL:
+    case EPI_OPTION_NAME:
         return epi_fail(EPDX_ERR_INVALID, "%s is '%.64s'; it takes %s",
                         info->name, text, info->help);
     case EPI_OPTION_COUNT:
@@ -211,7 +244,11 @@ epdx_status_t epi_options_load(epi_options_t *options_p)
         }
     }
     *options_p = options;
-    epi_log_configure((epdx_log_level_t)options.log_level, options.log_file);
+    epi_log_configure(
+        &(epi_log_setup_t){.level = (epdx_log_level_t)options.log_level,
+                           .file = options_p->log_file,
+                           .form = (epi_log_form_t)options.log_form,
+                           .burst = (uint32_t)options.log_burst});
     return EPDX_OK;
 }
 
@@ -254,8 +291,8 @@ void epi_option_format(const epi_options_t *options, size_t index, char *out,
         return;
     }
     memcpy(&value, field, sizeof(value));
-    if (info->kind == EPI_OPTION_LEVEL) {
-        (void)epi_text_copy(out, size, level_names[value & 3]);
+    if (info->kind == EPI_OPTION_NAME) {
+        (void)epi_text_copy(out, size, info->names[value - info->min]);
     } else if (info->kind == EPI_OPTION_SECONDS) {
         format_seconds(value, out, size);
     } else {

@@ -14,6 +14,13 @@
 
 #define EPI_OPTION_PATH 512
 
+/** Files that both ends are given; "": none. */
+typedef struct epi_files {
+    char curve_key[EPI_OPTION_PATH];     /* EPDX_CURVE_KEY_FILE */
+    char curve_allowed[EPI_OPTION_PATH]; /* EPDX_CURVE_ALLOWED_FILE */
+    char ca[EPI_OPTION_PATH];            /* EPDX_CA_FILE */
+} epi_files_t;
+
 typedef struct epi_options {
     uint64_t embedding_shard;      /* EPDX_EMBEDDING_SHARD       1, 0 or 1 */
     uint64_t recv_pool_bytes;      /* EPDX_RECV_POOL_MB          4096 */
@@ -34,17 +41,26 @@ typedef struct epi_options {
     uint64_t max_rooms;       /* EPDX_MAX_ROOMS             16384,
                                  1...1048576 */
     uint64_t max_peers;       /* EPDX_MAX_PEERS             1024, 1...65536 */
-    uint64_t log_level;       /* EPDX_LOG_LEVEL             warn: error,
-                                 warn, info, debug */
-    char log_file[256];       /* EPDX_LOG_FILE              "": stderr */
-    char host[EPDX_ADDRESS_MAX + 1]; /* EPDX_HOST                127.0.0.1 */
-    char bootstrap_token[256];       /* EPDX_BOOTSTRAP_TOKEN       "": none */
-    /* Files, "": none. */
-    char curve_key_file[EPI_OPTION_PATH];     /* EPDX_CURVE_KEY_FILE */
-    char curve_allowed_file[EPI_OPTION_PATH]; /* EPDX_CURVE_ALLOWED_FILE */
-    char ca_file[EPI_OPTION_PATH];            /* EPDX_CA_FILE */
-    char tls_cert_file[EPI_OPTION_PATH];      /* EPDX_TLS_CERT_FILE */
-    char tls_key_file[EPI_OPTION_PATH];       /* EPDX_TLS_KEY_FILE */
+    uint64_t memory;          /* EPDX_MEMORY                host: an
+                                 epdx_memory_t, not the default */
+    uint64_t cuda_staging_bytes; /* EPDX_CUDA_STAGING_MB       256 */
+    uint64_t log_level;          /* EPDX_LOG_LEVEL             warn: error,
+                                    warn, info, debug */
+    char log_file[256];          /* EPDX_LOG_FILE              "": stderr */
+    uint64_t log_form;           /* EPDX_LOG_FORMAT            text: an
+                                    epi_log_form_t */
+    uint64_t log_burst;          /* EPDX_LOG_BURST             100 */
+    char metrics[EPDX_ADDRESS_MAX + 1]; /* EPDX_METRICS            "": off */
+    char metrics_file[EPI_OPTION_PATH]; /* EPDX_METRICS_FILE       "": none */
+    uint64_t metrics_interval_ns;       /* EPDX_METRICS_INTERVAL_S    10 */
+    char trace_file[EPI_OPTION_PATH];   /* EPDX_TRACE_FILE           "": none */
+    uint64_t trace_bytes;               /* EPDX_TRACE_MB              256 */
+    uint64_t trace_events;              /* EPDX_TRACE_EVENTS          65536 */
+    char host[EPDX_ADDRESS_MAX + 1];    /* EPDX_HOST                127.0.0.1 */
+    char bootstrap_token[256]; /* EPDX_BOOTSTRAP_TOKEN       "": none */
+    epi_files_t files;
+    char tls_cert_file[EPI_OPTION_PATH]; /* EPDX_TLS_CERT_FILE         "" */
+    char tls_key_file[EPI_OPTION_PATH];  /* EPDX_TLS_KEY_FILE          "" */
 } epi_options_t;
 
 /** How a setting is written and kept. */
@@ -53,7 +69,7 @@ typedef enum epi_option_kind {
     EPI_OPTION_MB,           /* MiB, kept in bytes */
     EPI_OPTION_SECONDS,      /* kept in nanoseconds */
     EPI_OPTION_MICROSECONDS, /* kept in nanoseconds */
-    EPI_OPTION_LEVEL,        /* a log level by name */
+    EPI_OPTION_NAME,         /* one of names */
     EPI_OPTION_TEXT,
 } epi_option_kind_t;
 
@@ -67,6 +83,8 @@ typedef struct epi_option_info {
     size_t bytes;      /* of a text */
     uint64_t min, max; /* in the written unit, of a number */
     bool positive;     /* 0 is refused, fractions are not */
+    /** By name: those of the values min ... max. */
+    const char *const *names;
 } epi_option_info_t;
 
 /** Defaults, then the environment, where an empty variable counts as unset;

@@ -50,13 +50,23 @@ static void defaults_are_those_of_the_page(void **state)
     assert_int_equal(options.max_items, 16384);
     assert_int_equal(options.max_rooms, 16384);
     assert_int_equal(options.max_peers, 1024);
+    assert_int_equal(options.memory, EPDX_MEMORY_HOST);
+    assert_int_equal(options.cuda_staging_bytes, 256 * MIB);
     assert_int_equal(options.log_level, EPDX_LOG_WARN);
     assert_string_equal(options.log_file, "");
+    assert_int_equal(options.log_form, EPI_LOG_TEXT);
+    assert_int_equal(options.log_burst, 100);
+    assert_string_equal(options.metrics, "");
+    assert_string_equal(options.metrics_file, "");
+    assert_int_equal(options.metrics_interval_ns, 10 * EPI_S);
+    assert_string_equal(options.trace_file, "");
+    assert_int_equal(options.trace_bytes, 256 * MIB);
+    assert_int_equal(options.trace_events, 65536);
     assert_string_equal(options.host, "127.0.0.1");
     assert_string_equal(options.bootstrap_token, "");
-    assert_string_equal(options.curve_key_file, "");
-    assert_string_equal(options.curve_allowed_file, "");
-    assert_string_equal(options.ca_file, "");
+    assert_string_equal(options.files.curve_key, "");
+    assert_string_equal(options.files.curve_allowed, "");
+    assert_string_equal(options.files.ca, "");
     assert_string_equal(options.tls_cert_file, "");
     assert_string_equal(options.tls_key_file, "");
 }
@@ -72,7 +82,17 @@ static void the_environment_wins_over_defaults(void **state)
     set("EPDX_HEARTBEAT_S", "0");
     set("EPDX_SPIN_US", "50");
     set("EPDX_MAX_REQUESTS", "65536");
+    set("EPDX_MEMORY", "cuda");
+    set("EPDX_CUDA_STAGING_MB", "7");
     set("EPDX_LOG_LEVEL", "debug");
+    set("EPDX_LOG_FORMAT", "json");
+    set("EPDX_LOG_BURST", "0");
+    set("EPDX_METRICS", "9400");
+    set("EPDX_METRICS_FILE", "/m/%r.prom");
+    set("EPDX_METRICS_INTERVAL_S", "0.5");
+    set("EPDX_TRACE_FILE", "trace.%r.json");
+    set("EPDX_TRACE_MB", "3");
+    set("EPDX_TRACE_EVENTS", "64");
     set("EPDX_HOST", "::1");
     set("EPDX_BOOTSTRAP_TOKEN", "a secret");
     set("EPDX_CURVE_KEY_FILE", "/k/own");
@@ -81,9 +101,9 @@ static void the_environment_wins_over_defaults(void **state)
     set("EPDX_TLS_CERT_FILE", "/t/cert.pem");
     set("EPDX_TLS_KEY_FILE", "/t/key.pem");
     assert_int_equal(epi_options_load(&options), EPDX_OK);
-    assert_string_equal(options.curve_key_file, "/k/own");
-    assert_string_equal(options.curve_allowed_file, "/k/allowed");
-    assert_string_equal(options.ca_file, "/t/ca.pem");
+    assert_string_equal(options.files.curve_key, "/k/own");
+    assert_string_equal(options.files.curve_allowed, "/k/allowed");
+    assert_string_equal(options.files.ca, "/t/ca.pem");
     assert_string_equal(options.tls_cert_file, "/t/cert.pem");
     assert_string_equal(options.tls_key_file, "/t/key.pem");
     assert_int_equal(options.embedding_shard, 0);
@@ -92,7 +112,17 @@ static void the_environment_wins_over_defaults(void **state)
     assert_int_equal(options.heartbeat_ns, 0);
     assert_int_equal(options.spin_ns, 50 * EPI_US);
     assert_int_equal(options.max_requests, 65536);
+    assert_int_equal(options.memory, EPDX_MEMORY_CUDA);
+    assert_int_equal(options.cuda_staging_bytes, 7 * MIB);
     assert_int_equal(options.log_level, EPDX_LOG_DEBUG);
+    assert_int_equal(options.log_form, EPI_LOG_JSON);
+    assert_int_equal(options.log_burst, 0);
+    assert_string_equal(options.metrics, "9400");
+    assert_string_equal(options.metrics_file, "/m/%r.prom");
+    assert_int_equal(options.metrics_interval_ns, EPI_S / 2);
+    assert_string_equal(options.trace_file, "trace.%r.json");
+    assert_int_equal(options.trace_bytes, 3 * MIB);
+    assert_int_equal(options.trace_events, 64);
     assert_string_equal(options.host, "::1");
     assert_string_equal(options.bootstrap_token, "a secret");
 }
@@ -132,6 +162,14 @@ static void err_invalid_names_variable_value_and_range(void **state)
         {"EPDX_MAX_ROOMS", "1048577", "from 1 to 1048576"},
         {"EPDX_MAX_PEERS", "65537", "from 1 to 65536"},
         {"EPDX_LOG_LEVEL", "loud", "error, warn, info or debug"},
+        {"EPDX_LOG_FORMAT", "xml", "text, timed or json"},
+        {"EPDX_LOG_BURST", "-1", "from 0 to 1000000"},
+        {"EPDX_METRICS_INTERVAL_S", "0", "above 0 to"},
+        {"EPDX_TRACE_MB", "0", "from 1 to"},
+        {"EPDX_TRACE_EVENTS", "63", "from 64 to 16777216"},
+        {"EPDX_MEMORY", "gpu", "host or cuda"},
+        {"EPDX_MEMORY", "1", "host or cuda"},
+        {"EPDX_CUDA_STAGING_MB", "0", "from 1 to"},
     };
     epi_options_t options;
 
@@ -167,7 +205,7 @@ static void err_invalid_long_text_without_its_value(void **state)
 static void the_table_is_whole(void **state)
 {
     (void)state;
-    assert_int_equal(epi_option_count(), 23);
+    assert_int_equal(epi_option_count(), 33);
     assert_null(epi_option_info(epi_option_count()));
     for (size_t i = 0; i < epi_option_count(); i++) {
         const epi_option_info_t *info = epi_option_info(i);
@@ -218,6 +256,7 @@ static void values_are_shown_as_written(void **state)
     set("EPDX_HEARTBEAT_S", "10.000000001");
     set("EPDX_SPIN_US", "50");
     set("EPDX_LOG_LEVEL", "info");
+    set("EPDX_MEMORY", "cuda");
     set("EPDX_LOG_FILE", "/tmp/%p");
     set("EPDX_BOOTSTRAP_TOKEN", "a secret");
     assert_int_equal(epi_options_load(&options), EPDX_OK);
@@ -226,6 +265,7 @@ static void values_are_shown_as_written(void **state)
     shown(&options, "EPDX_HEARTBEAT_S", "10.000000001");
     shown(&options, "EPDX_SPIN_US", "50");
     shown(&options, "EPDX_LOG_LEVEL", "info");
+    shown(&options, "EPDX_MEMORY", "cuda");
     shown(&options, "EPDX_LOG_FILE", "/tmp/%p");
     shown(&options, "EPDX_BOOTSTRAP_TOKEN", "***");
 }

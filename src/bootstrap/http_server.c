@@ -21,7 +21,7 @@
 #include "base/log.h"
 #include "base/seldom.h"
 #include "bootstrap/answer.h"
-#include "bootstrap/listener.h"
+#include "base/listener.h"
 
 #define MEMORY_OF_A_CONNECTION ((size_t)16384)
 /* GnuTLS's default without the versions that are no longer safe. */

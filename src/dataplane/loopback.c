@@ -35,10 +35,14 @@ static epdx_status_t loopback_map(epi_dataplane_t *dp,
                                   const epi_memory_ops_t *memory, void *base,
                                   size_t bytes, epi_dp_region_t **region_p)
 {
-    epi_dp_region_t *region = malloc(sizeof(*region));
+    epi_dp_region_t *region;
 
     (void)dp;
-    (void)memory;
+    if (memory->kind != EPI_MEMORY_HOST) {
+        return epi_fail(EPDX_ERR_UNSUPPORTED,
+                        "loopback: %s memory is not supported", memory->name);
+    }
+    region = malloc(sizeof(*region));
     if (region == NULL) {
         return epi_fail(EPDX_ERR_NO_MEMORY, "loopback: no memory to map");
     }

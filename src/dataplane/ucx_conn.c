@@ -139,6 +139,7 @@ static epdx_status_t new_conn(epi_ucx_plane_t *plane, epi_ucx_conn_t **conn_p)
 
 static void free_conn(epi_ucx_conn_t *conn)
 {
+    epi_ucx_unview(conn);
     conn->plane->conns[conn->slot] = NULL;
     free(conn);
 }
@@ -147,10 +148,20 @@ epi_ucx_conn_t *epi_ucx_conn_of_ep(const epi_ucx_plane_t *plane, ucp_ep_h ep)
 {
     uint32_t slot;
 
-    if (!epi_table_find(&plane->by_ep, (uintptr_t)ep, &slot)) {
+    if (plane->conn_slots == 0 ||
+        !epi_table_find(&plane->by_ep, (uintptr_t)ep, &slot)) {
         return NULL;
     }
     return plane->conns[slot];
+}
+
+epi_ucx_conn_t *epi_ucx_conn_of_param(const epi_ucx_plane_t *plane,
+                                      const ucp_am_recv_param_t *param)
+{
+    if ((param->recv_attr & UCP_AM_RECV_ATTR_FIELD_REPLY_EP) == 0) {
+        return NULL;
+    }
+    return epi_ucx_conn_of_ep(plane, param->reply_ep);
 }
 
 /* An id tells its slot, and how many connections there were before it. */
@@ -258,8 +269,13 @@ bool epi_ucx_attend(epi_ucx_plane_t *plane)
     for (uint32_t i = 0; i < plane->conn_slots; i++) {
         epi_ucx_conn_t *conn = plane->conns[i];
 
-        if (conn != NULL && conn->failed && conn->ep != NULL) {
+        if (conn == NULL || conn->ep == NULL) {
+            continue;
+        }
+        if (conn->failed) {
             end_failed(conn);
+        } else if (conn->accepted) {
+            epi_ucx_view(conn);
         }
     }
     return true;
@@ -269,6 +285,7 @@ void epi_ucx_shut_all(epi_ucx_plane_t *plane)
 {
     for (uint32_t i = 0; i < plane->conn_slots; i++) {
         if (plane->conns[i] != NULL) {
+            epi_ucx_unview(plane->conns[i]);
             shut(plane->conns[i]);
         }
     }
@@ -396,10 +413,12 @@ epdx_status_t epi_ucx_connect(epi_dataplane_t *dp, const char *address,
     status = open_ep(conn, &params);
     if (status != UCS_OK) {
         result = epi_fail(epi_ucx_status(status),
-                          "data plane: cannot connect to %s: %s", address,
-                          ucs_status_string(status));
+                          "data plane: cannot connect to %s: %s; does the "
+                          "host of EPDX_HOST (ours: %s) reach it?",
+                          address, ucs_status_string(status), plane->address);
         goto err_free_conn;
     }
+    epi_ucx_announce(conn);
     *peer_p = conn;
     return EPDX_OK;
 

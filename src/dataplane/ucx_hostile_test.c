@@ -137,7 +137,7 @@ static void flush_by_offer(raw_t *raw)
     size_t offers = raw->record.offers;
     uint64_t limit = epi_after(epi_now_ns(), LIMIT_NS);
 
-    raw_send(raw, EPI_UCX_AM_ID, 5, 0, UCP_AM_SEND_FLAG_REPLY);
+    raw_send(raw, EPI_UCX_OFFER_ID, 5, 0, UCP_AM_SEND_FLAG_REPLY);
     while ((raw->record.offers == offers || raw->open > 0) &&
            epi_now_ns() < limit) {
         pump(raw);
@@ -153,10 +153,10 @@ static void test_payload_sent_unasked_is_refused(void **state)
     raw_t *raw = *state;
     const epi_ucx_conn_t *link;
 
-    raw_send(raw, EPI_UCX_AM_ID, 5, 10, UCP_AM_SEND_FLAG_REPLY);
-    raw_send(raw, EPI_UCX_AM_ID, 5, 100000,
+    raw_send(raw, EPI_UCX_OFFER_ID, 5, 10, UCP_AM_SEND_FLAG_REPLY);
+    raw_send(raw, EPI_UCX_OFFER_ID, 5, 100000,
              UCP_AM_SEND_FLAG_REPLY | UCP_AM_SEND_FLAG_EAGER);
-    raw_send(raw, EPI_UCX_AM_ID, 0, 1, UCP_AM_SEND_FLAG_REPLY);
+    raw_send(raw, EPI_UCX_OFFER_ID, 0, 1, UCP_AM_SEND_FLAG_REPLY);
     flush_by_offer(raw);
     link =
         epi_ucx_conn_of_link(epi_ucx_plane(raw->dp), raw->record.offer[0].link);
@@ -173,9 +173,9 @@ static void test_long_header_is_refused(void **state)
 {
     raw_t *raw = *state;
 
-    raw_send(raw, EPI_UCX_AM_ID, EPI_DP_HEADER_MAX + 1, 0,
+    raw_send(raw, EPI_UCX_OFFER_ID, EPI_DP_HEADER_MAX + 1, 0,
              UCP_AM_SEND_FLAG_REPLY);
-    raw_send(raw, EPI_UCX_AM_ID, EPI_DP_HEADER_MAX + 1, 5000,
+    raw_send(raw, EPI_UCX_OFFER_ID, EPI_DP_HEADER_MAX + 1, 5000,
              UCP_AM_SEND_FLAG_REPLY | UCP_AM_SEND_FLAG_RNDV);
     flush_by_offer(raw);
     assert_int_equal(warnings, 1);
@@ -187,8 +187,8 @@ static void test_message_of_no_link_is_refused(void **state)
 {
     raw_t *raw = *state;
 
-    raw_send(raw, EPI_UCX_AM_ID, 5, 0, 0);
-    raw_send(raw, EPI_UCX_AM_ID, 5, 5000, UCP_AM_SEND_FLAG_RNDV);
+    raw_send(raw, EPI_UCX_OFFER_ID, 5, 0, 0);
+    raw_send(raw, EPI_UCX_OFFER_ID, 5, 5000, UCP_AM_SEND_FLAG_RNDV);
     flush_by_offer(raw);
     assert_int_equal(epi_ucx_plane(raw->dp)->parked, 0);
 }
@@ -197,7 +197,7 @@ static void test_empty_rendezvous_is_a_header(void **state)
 {
     raw_t *raw = *state;
 
-    raw_send(raw, EPI_UCX_AM_ID, 7, 0,
+    raw_send(raw, EPI_UCX_OFFER_ID, 7, 0,
              UCP_AM_SEND_FLAG_REPLY | UCP_AM_SEND_FLAG_RNDV);
     for (uint64_t limit = epi_after(epi_now_ns(), LIMIT_NS);
          (raw->record.offers == 0 || raw->open > 0) && epi_now_ns() < limit;) {
@@ -436,7 +436,7 @@ static void test_parked_offers_are_bounded(void **state)
         for (size_t i = 0; made < EPI_UCX_PARKED_MAX + EXTRA && i < 32; i++) {
             bool late = made++ >= EPI_UCX_PARKED_MAX;
 
-            raw_send(raw, EPI_UCX_AM_ID, 5, late ? 5000 : 0,
+            raw_send(raw, EPI_UCX_OFFER_ID, 5, late ? 5000 : 0,
                      UCP_AM_SEND_FLAG_REPLY |
                          (late ? UCP_AM_SEND_FLAG_RNDV : 0));
         }

@@ -5,6 +5,7 @@
  *     ucx_worker.c     open, close, progress, arm; the operation table
  *     ucx_conn.c       listener, connections made and accepted, their end
  *     ucx_gate.c       whose connections reach the listener
+ *     ucx_mapped.c     within one host: copies out of the sender's memory
  *     ucx_transfer.c   offers, pulls, the handler of what comes in
  *     ucx_config.c     settings, UCX's log, its status codes
  *     ucx_transport.c  what an endpoint uses, in words
@@ -54,14 +55,18 @@
 #include "base/table.h"
 #include "base/text.h"
 #include "dataplane/dataplane.h"
+#include "dataplane/mapped.h"
 #include "dataplane/plane.h"
 
 /** Offers that came in and were neither pulled nor refused yet. */
 #define EPI_UCX_PARKED_MAX 65536
 /** Connections, made and accepted together. */
 #define EPI_UCX_CONN_MAX 65536
-/** The id of the one kind of active message there is. */
-#define EPI_UCX_AM_ID       1
+/** The kinds of active messages. */
+#define EPI_UCX_OFFER_ID    1
+#define EPI_UCX_ANNOUNCE_ID 2
+#define EPI_UCX_CONFIRM_ID  3
+#define EPI_UCX_PLACED_ID   4 /* an offer whose header ends in its place */
 
 #define EPI_UCX_ADDRESS_MAX (EPDX_ADDRESS_MAX + 16)
 
@@ -97,6 +102,11 @@ struct epi_dp_peer {
     uint64_t link;       /* its id, never 0 and never reused */
     uint64_t cookie;     /* of a made one */
     uint64_t complaints; /* messages refused as not ours */
+    bool near;           /* of a peer: it was told where our memory is */
+    bool announced;      /* of a link: it told where its memory is */
+    bool viewed; /* of a link: that was tried; of a peer: and can be read */
+    uint8_t announce[EPI_MAPPED_ANNOUNCE_BYTES];
+    epi_mapped_view_t view; /* of a link */
     char name[EPI_UCX_ADDRESS_MAX];
 };
 
@@ -109,7 +119,14 @@ struct epi_dp_offer {
     uint64_t cookie;
     uint64_t payload_bytes;
     size_t header_bytes;
-    uint8_t header[EPI_DP_HEADER_MAX];
+    uint8_t header[EPI_DP_HEADER_MAX + sizeof(epi_mapped_place_t)];
+
+    bool placed; /* its payload is in memory that is shared */
+    epi_mapped_place_t place;
+    epi_dp_offer_t *next_copy;
+    const void *source;
+    void *target;
+    size_t copied; /* bytes */
 };
 
 /** Transfers in blocks that double, freed together: none is allocated once as
@@ -146,6 +163,11 @@ struct epi_ucx_plane {
     size_t under_way; /* sends and pulls whose completion UCX owes */
     size_t parked;
     bool parked_full_told;
+
+    epi_mapped_source_t source; /* our memory, where it is shared */
+    uint8_t announce[EPI_MAPPED_ANNOUNCE_BYTES];
+    epi_dp_offer_t *copies; /* pulls that are copied, oldest first */
+    epi_dp_offer_t **copies_end;
 
     epi_table_t by_ep;      /* endpoint to slot */
     epi_ucx_conn_t **conns; /* by slot; NULL: free */
@@ -197,7 +219,12 @@ epi_ucx_conn_t *epi_ucx_conn_of_link(const epi_ucx_plane_t *plane,
 /** The connection of an id, whether made or accepted, else NULL. */
 epi_ucx_conn_t *epi_ucx_conn_of_id(const epi_ucx_plane_t *plane, uint64_t id);
 
-/** Shut what failed since last time; true when there was something. */
+/** The live connection that a message came by, else NULL. */
+epi_ucx_conn_t *epi_ucx_conn_of_param(const epi_ucx_plane_t *plane,
+                                      const ucp_am_recv_param_t *param);
+
+/** Do what callbacks left to do, and shut what failed since last time; true
+ *  when there was something. */
 bool epi_ucx_attend(epi_ucx_plane_t *plane);
 
 /** Force every connection shut. */
@@ -219,10 +246,52 @@ void epi_ucx_gate(epi_ucx_plane_t *plane);
 
 void epi_ucx_admit(epi_dataplane_t *dp, const char *host);
 
+/* ucx_mapped.c */
+
+/** A region was mapped, or is to be unmapped: share it where it can be. */
+void epi_ucx_share(epi_ucx_plane_t *plane, const epi_dp_region_t *region);
+void epi_ucx_unshare(epi_ucx_plane_t *plane, const epi_dp_region_t *region);
+
+/** Tell a new peer of this host where our memory is. */
+void epi_ucx_announce(epi_ucx_conn_t *peer);
+ucs_status_t epi_ucx_on_announce(void *arg, const void *header,
+                                 size_t header_bytes, void *data, size_t bytes,
+                                 const ucp_am_recv_param_t *param);
+ucs_status_t epi_ucx_on_confirm(void *arg, const void *header,
+                                size_t header_bytes, void *data, size_t bytes,
+                                const ucp_am_recv_param_t *param);
+
+/** Open the view of a link that announced, and close that of one that ends:
+ *  pulls that are copied out of it end with an error. */
+void epi_ucx_view(epi_ucx_conn_t *link);
+void epi_ucx_unview(epi_ucx_conn_t *link);
+
+/** Give an offer a place, where its payload has one. */
+bool epi_ucx_place(epi_ucx_conn_t *peer, const epi_dp_send_t *send,
+                   epi_dp_offer_t *transfer);
+
+/** Take its place back: from now on no copy of it is whole. */
+void epi_ucx_unplace(epi_dp_offer_t *transfer);
+
+/** Take a pull over; false: UCX has to do it. */
+bool epi_ucx_copy_begin(epi_dp_offer_t *offer, const epi_dp_target_t *target);
+
+/** Copy on; true when there was something. */
+bool epi_ucx_copy(epi_ucx_plane_t *plane);
+
 /* ucx_transfer.c */
 
-/** Be called for what comes in. */
-EPDX_MUST_CHECK epdx_status_t epi_ucx_receive(epi_ucx_plane_t *plane);
+/** The end of a send or a pull: its event, and the transfer is free again. */
+void epi_ucx_complete(epi_dp_offer_t *transfer, epi_dp_event_kind_t kind,
+                      epdx_status_t status);
+
+/** The handlers of offers, without and with a place. */
+ucs_status_t epi_ucx_on_offer(void *arg, const void *header,
+                              size_t header_bytes, void *data, size_t bytes,
+                              const ucp_am_recv_param_t *param);
+ucs_status_t epi_ucx_on_placed(void *arg, const void *header,
+                               size_t header_bytes, void *data, size_t bytes,
+                               const ucp_am_recv_param_t *param);
 
 epdx_status_t epi_ucx_offer(epi_dataplane_t *dp, epi_dp_peer_t *peer,
                             const epi_dp_send_t *send);
@@ -239,10 +308,11 @@ void epi_ucx_pool_fini(epi_ucx_pool_t *pool);
 
 void epi_ucx_transport(epi_dataplane_t *dp, char *out, size_t size);
 
-/** Take note of what a connection uses, once. For one that has just moved a
- *  payload: UCX 1.13.1 prints the lanes of an endpoint that is still being
- *  connected from beyond the end of its table of resources. */
-void epi_ucx_transport_note(epi_ucx_conn_t *conn);
+/** Take note of what moves a connection's payloads, once: transfer was just
+ *  moved. Not earlier: UCX 1.13.1 prints the lanes of an endpoint that is still
+ * being connected from beyond the end of its table of resources. */
+void epi_ucx_transport_note(epi_ucx_conn_t *conn,
+                            const epi_dp_offer_t *transfer);
 
 /** The transports of the lanes that carry data in the text of
  *  ucp_ep_print_info(), comma separated, without duplicates: "tcp/lo". */

@@ -3,8 +3,8 @@
  * thread.
  *
  *     sending:    offer() --> on_sent() --> EPI_DP_SENT
- *     receiving:  on_message() --> parked --pull()--> on_pulled()
- *                                       \--refuse()
+ *     receiving:  on_offer() --> parked --pull()--> on_pulled(), or copied
+ *                                     \--refuse()
  *
  * A payload is always offered by rendezvous, whatever its size: a message that
  * UCX sends unasked would have to be buffered here, and back-pressure would be
@@ -45,6 +45,8 @@ static epi_dp_offer_t *take_transfer(epi_ucx_plane_t *plane)
     taken->next_free = NULL;
     taken->plane = plane;
     taken->descriptor = NULL;
+    taken->placed = false;
+    taken->source = NULL;
     return taken;
 }
 
@@ -81,16 +83,18 @@ void epi_ucx_pool_fini(epi_ucx_pool_t *pool)
     *pool = (epi_ucx_pool_t){0};
 }
 
-/** The end of a send or a pull: its event, and the transfer is free again. */
-static void complete(epi_dp_offer_t *transfer, epi_dp_event_kind_t kind,
-                     epdx_status_t status)
+void epi_ucx_complete(epi_dp_offer_t *transfer, epi_dp_event_kind_t kind,
+                      epdx_status_t status)
 {
     epi_dp_note_t note = {
         .kind = kind, .status = status, .cookie = transfer->cookie};
     epi_ucx_conn_t *conn = epi_ucx_conn_of_id(transfer->plane, transfer->link);
 
     if (status == EPDX_OK && transfer->payload_bytes > 0 && conn != NULL) {
-        epi_ucx_transport_note(conn);
+        epi_ucx_transport_note(conn, transfer);
+    }
+    if (kind == EPI_DP_SENT) {
+        epi_ucx_unplace(transfer);
     }
     epi_dp_events_push(&transfer->plane->events, &note);
     give_transfer(transfer);
@@ -101,7 +105,7 @@ static void on_sent(void *request, ucs_status_t status, void *user_data)
     epi_dp_offer_t *transfer = user_data;
 
     transfer->plane->under_way--;
-    complete(transfer, EPI_DP_SENT, epi_ucx_status(status));
+    epi_ucx_complete(transfer, EPI_DP_SENT, epi_ucx_status(status));
     ucp_request_free(request);
 }
 
@@ -115,7 +119,7 @@ static void on_pulled(void *request, ucs_status_t status, size_t length,
         result = EPDX_ERR_MISMATCH;
     }
     transfer->plane->under_way--;
-    complete(transfer, EPI_DP_PULLED, result);
+    epi_ucx_complete(transfer, EPI_DP_PULLED, result);
     ucp_request_free(request);
 }
 
@@ -153,74 +157,90 @@ static epi_dp_offer_t *park(epi_ucx_plane_t *plane)
     return offer;
 }
 
-static epi_ucx_conn_t *accept_message(epi_ucx_plane_t *plane,
-                                      const ucp_am_recv_param_t *param,
-                                      size_t header_bytes, size_t bytes)
-{
-    bool rendezvous = (param->recv_attr & UCP_AM_RECV_ATTR_FLAG_RNDV) != 0;
-    epi_ucx_conn_t *conn = NULL;
+/** A message as UCX gives it. */
+typedef struct incoming {
+    const void *header;
+    size_t header_bytes;
+    void *data;
+    size_t bytes;
+    const ucp_am_recv_param_t *param;
+} incoming_t;
 
-    if ((param->recv_attr & UCP_AM_RECV_ATTR_FIELD_REPLY_EP) != 0) {
-        conn = epi_ucx_conn_of_ep(plane, param->reply_ep);
-    }
+static epi_ucx_conn_t *accept_message(epi_ucx_plane_t *plane,
+                                      const incoming_t *in)
+{
+    bool rendezvous = (in->param->recv_attr & UCP_AM_RECV_ATTR_FLAG_RNDV) != 0;
+    epi_ucx_conn_t *conn = epi_ucx_conn_of_param(plane, in->param);
+
     if (conn == NULL || !conn->accepted) {
         return NULL; /* names no connection that it could have come by */
     }
-    if (header_bytes > EPI_DP_HEADER_MAX) {
-        complain(conn, "a header", header_bytes);
+    if (in->header_bytes > EPI_DP_HEADER_MAX) {
+        complain(conn, "a header", in->header_bytes);
         return NULL;
     }
-    if (!rendezvous && bytes > 0) {
-        complain(conn, "a payload sent unasked", bytes);
+    if (!rendezvous && in->bytes > 0) {
+        complain(conn, "a payload sent unasked", in->bytes);
         return NULL;
     }
     return conn;
 }
 
-/** What is not parked is refused by the answer UCS_OK. */
-static ucs_status_t on_message(void *arg, const void *header,
-                               size_t header_bytes, void *data, size_t bytes,
-                               const ucp_am_recv_param_t *param)
+/** Park an offer; NULL: it is refused. */
+static epi_dp_offer_t *take_offer(epi_ucx_plane_t *plane, const incoming_t *in)
 {
-    epi_ucx_plane_t *plane = arg;
-    epi_ucx_conn_t *conn = accept_message(plane, param, header_bytes, bytes);
+    epi_ucx_conn_t *conn = accept_message(plane, in);
     epi_dp_offer_t *offer = conn == NULL ? NULL : park(plane);
     epi_dp_note_t note = {.kind = EPI_DP_OFFER, .subject = offer};
 
     if (offer == NULL) {
-        return UCS_OK;
+        return NULL;
     }
     offer->link = conn->link;
-    offer->payload_bytes = bytes;
-    offer->header_bytes = header_bytes;
-    if (header_bytes > 0) {
-        memcpy(offer->header, header, header_bytes);
+    offer->payload_bytes = in->bytes;
+    offer->header_bytes = in->header_bytes;
+    if (in->header_bytes > 0) {
+        memcpy(offer->header, in->header, in->header_bytes);
     }
-    offer->descriptor = bytes > 0 ? data : NULL;
+    offer->descriptor = in->bytes > 0 ? in->data : NULL;
     plane->parked++;
     epi_dp_events_push(&plane->events, &note);
-    return bytes > 0 ? UCS_INPROGRESS : UCS_OK;
+    return offer;
 }
 
-epdx_status_t epi_ucx_receive(epi_ucx_plane_t *plane)
+/** What is not parked is refused by the answer UCS_OK. */
+static ucs_status_t answer(const epi_dp_offer_t *offer)
 {
-    ucp_am_handler_param_t param = {
-        .field_mask =
-            UCP_AM_HANDLER_PARAM_FIELD_ID | UCP_AM_HANDLER_PARAM_FIELD_FLAGS |
-            UCP_AM_HANDLER_PARAM_FIELD_CB | UCP_AM_HANDLER_PARAM_FIELD_ARG,
-        .id = EPI_UCX_AM_ID,
-        .flags = UCP_AM_FLAG_WHOLE_MSG,
-        .cb = on_message,
-        .arg = plane,
-    };
-    ucs_status_t status = ucp_worker_set_am_recv_handler(plane->worker, &param);
+    return offer != NULL && offer->descriptor != NULL ? UCS_INPROGRESS : UCS_OK;
+}
 
-    if (status != UCS_OK) {
-        return epi_fail(epi_ucx_status(status),
-                        "ucx: cannot set the message handler: %s",
-                        ucs_status_string(status));
+ucs_status_t epi_ucx_on_offer(void *arg, const void *header,
+                              size_t header_bytes, void *data, size_t bytes,
+                              const ucp_am_recv_param_t *param)
+{
+    return answer(take_offer(
+        arg, &(incoming_t){header, header_bytes, data, bytes, param}));
+}
+
+ucs_status_t epi_ucx_on_placed(void *arg, const void *header,
+                               size_t header_bytes, void *data, size_t bytes,
+                               const ucp_am_recv_param_t *param)
+{
+    epi_mapped_place_t place;
+    epi_dp_offer_t *offer;
+
+    if (header_bytes < sizeof(place)) {
+        return UCS_OK;
     }
-    return EPDX_OK;
+    header_bytes -= sizeof(place);
+    memcpy(&place, (const uint8_t *)header + header_bytes, sizeof(place));
+    offer = take_offer(arg,
+                       &(incoming_t){header, header_bytes, data, bytes, param});
+    if (offer != NULL) {
+        offer->placed = true;
+        offer->place = place;
+    }
+    return answer(offer);
 }
 
 /** What UCX is told of a buffer, so that it looks nothing up. */
@@ -279,9 +299,12 @@ static epdx_status_t send_offer(epi_dp_peer_t *peer, epi_dp_offer_t *transfer,
         payload = NULL;
     }
     peer->plane->under_way++;
-    request = ucp_am_send_nbx(peer->ep, EPI_UCX_AM_ID, transfer->header,
-                              transfer->header_bytes, payload,
-                              transfer->payload_bytes, &param);
+    request = ucp_am_send_nbx(
+        peer->ep, transfer->placed ? EPI_UCX_PLACED_ID : EPI_UCX_OFFER_ID,
+        transfer->header,
+        transfer->header_bytes +
+            (transfer->placed ? sizeof(transfer->place) : 0),
+        payload, transfer->payload_bytes, &param);
     if (UCS_PTR_IS_PTR(request)) {
         return EPDX_OK; /* on_sent() comes, or has come */
     }
@@ -292,7 +315,7 @@ static epdx_status_t send_offer(epi_dp_peer_t *peer, epi_dp_offer_t *transfer,
                         (size_t)transfer->payload_bytes, peer->name,
                         ucs_status_string(UCS_PTR_STATUS(request)));
     }
-    complete(transfer, EPI_DP_SENT, EPDX_OK);
+    epi_ucx_complete(transfer, EPI_DP_SENT, EPDX_OK);
     return EPDX_OK;
 }
 
@@ -321,8 +344,13 @@ epdx_status_t epi_ucx_offer(epi_dataplane_t *dp, epi_dp_peer_t *peer,
     if (send->header_bytes > 0) {
         memcpy(transfer->header, send->header, send->header_bytes);
     }
+    if (epi_ucx_place(peer, send, transfer)) {
+        memcpy(transfer->header + send->header_bytes, &transfer->place,
+               sizeof(transfer->place));
+    }
     status = send_offer(peer, transfer, send->region, send->payload);
     if (status != EPDX_OK) {
+        epi_ucx_unplace(transfer);
         give_transfer(transfer);
         epi_dp_events_unreserve(&plane->events);
     }
@@ -399,7 +427,7 @@ static epdx_status_t receive_offer(epi_dp_offer_t *offer,
         return epi_fail(epi_ucx_status(status), "data plane: cannot pull: %s",
                         ucs_status_string(status));
     }
-    complete(offer, EPI_DP_PULLED, EPDX_OK);
+    epi_ucx_complete(offer, EPI_DP_PULLED, EPDX_OK);
     return EPDX_OK;
 }
 
@@ -419,8 +447,11 @@ epdx_status_t epi_ucx_pull(epi_dataplane_t *dp, epi_dp_offer_t *offer,
     plane->parked--;
     offer->cookie = target->cookie;
     if (target->bytes == 0) {
-        complete(offer, EPI_DP_PULLED, EPDX_OK);
+        epi_ucx_complete(offer, EPI_DP_PULLED, EPDX_OK);
         return EPDX_OK;
+    }
+    if (epi_ucx_copy_begin(offer, target)) {
+        return EPDX_OK; /* epi_ucx_copy() goes on with it */
     }
     status = receive_offer(offer, target->region, target->at);
     if (status != EPDX_OK) {

@@ -95,11 +95,26 @@ static void describe(ucp_ep_h ep, char *out, size_t size)
     free(text);
 }
 
-void epi_ucx_transport_note(epi_ucx_conn_t *conn)
+/** Whether a transfer went, or will have gone, without UCX. */
+static bool was_copied(const epi_ucx_conn_t *conn,
+                       const epi_dp_offer_t *transfer)
+{
+    return transfer->placed &&
+           (conn->accepted ? transfer->source != NULL : conn->viewed);
+}
+
+void epi_ucx_transport_note(epi_ucx_conn_t *conn,
+                            const epi_dp_offer_t *transfer)
 {
     epi_ucx_plane_t *plane = conn->plane;
 
-    if (plane->transport[0] == '\0' && conn->ep != NULL && !conn->failed) {
+    if (plane->transport[0] != '\0' || conn->ep == NULL || conn->failed) {
+        return;
+    }
+    if (was_copied(conn, transfer)) {
+        (void)epi_text_copy(plane->transport, sizeof(plane->transport),
+                            "mapped/memory");
+    } else {
         describe(conn->ep, plane->transport, sizeof(plane->transport));
     }
 }

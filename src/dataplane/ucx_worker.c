@@ -21,44 +21,90 @@ static const char *ucx_address(epi_dataplane_t *dp)
     return epi_ucx_plane(dp)->address;
 }
 
-static epdx_status_t ucx_map(epi_dataplane_t *dp,
-                             const epi_memory_ops_t *memory, void *base,
-                             size_t bytes, epi_dp_region_t **region_p)
+/** What UCX calls a kind of memory; EPDX_ERR_IO where this UCX cannot reach it:
+ *  then it is not built for it. */
+static epdx_status_t memory_type(const epi_ucx_plane_t *plane,
+                                 const epi_memory_ops_t *memory,
+                                 ucs_memory_type_t *type_p)
+{
+    ucp_context_attr_t attr = {.field_mask = UCP_ATTR_FIELD_MEMORY_TYPES};
+    ucs_memory_type_t type = memory->kind == EPI_MEMORY_CUDA
+                                 ? UCS_MEMORY_TYPE_CUDA
+                                 : UCS_MEMORY_TYPE_HOST;
+
+    if (type != UCS_MEMORY_TYPE_HOST &&
+        (ucp_context_query(plane->context, &attr) != UCS_OK ||
+         (attr.memory_types & UCS_BIT(type)) == 0)) {
+        return epi_fail(EPDX_ERR_IO,
+                        "data plane: this UCX does not reach %s memory",
+                        memory->name);
+    }
+    *type_p = type;
+    return EPDX_OK;
+}
+
+/** Whether UCX took the memory for what it was told that it is. */
+static bool is_of_type(ucp_mem_h memh, ucs_memory_type_t type)
+{
+    ucp_mem_attr_t attr = {.field_mask = UCP_MEM_ATTR_FIELD_MEM_TYPE};
+
+    return ucp_mem_query(memh, &attr) == UCS_OK && attr.mem_type == type;
+}
+
+static epdx_status_t map_memory(epi_ucx_plane_t *plane, epi_dp_region_t *region)
 {
     ucp_mem_map_params_t params = {
         .field_mask = UCP_MEM_MAP_PARAM_FIELD_ADDRESS |
                       UCP_MEM_MAP_PARAM_FIELD_LENGTH |
                       UCP_MEM_MAP_PARAM_FIELD_MEMORY_TYPE,
-        .address = base,
-        .length = bytes,
-        .memory_type = UCS_MEMORY_TYPE_HOST,
+        .address = region->base,
+        .length = region->bytes,
+        .memory_type = region->type,
     };
-    epi_dp_region_t *region;
-    ucs_status_t status;
+    ucs_status_t status = ucp_mem_map(plane->context, &params, &region->memh);
 
-    if (memory->kind != EPI_MEMORY_HOST) {
-        return epi_fail(EPDX_ERR_IO, "data plane: %s memory is not supported",
-                        memory->name);
-    }
-    region = calloc(1, sizeof(*region));
-    if (region == NULL) {
-        return epi_fail(EPDX_ERR_NO_MEMORY,
-                        "data plane: no memory to map a region");
-    }
-    status = ucp_mem_map(epi_ucx_plane(dp)->context, &params, &region->memh);
     if (status != UCS_OK) {
-        free(region);
         return epi_fail(epi_ucx_status(status) == EPDX_ERR_NO_MEMORY
                             ? EPDX_ERR_NO_MEMORY
                             : EPDX_ERR_IO,
                         "data plane: cannot map %zu bytes: %s; is the limit of "
                         "locked memory (ulimit -l) large enough?",
-                        bytes, ucs_status_string(status));
+                        region->bytes, ucs_status_string(status));
+    }
+    if (!is_of_type(region->memh, region->type)) {
+        (void)ucp_mem_unmap(plane->context, region->memh);
+        return epi_fail(EPDX_ERR_IO,
+                        "data plane: UCX takes %zu bytes for memory of another "
+                        "kind",
+                        region->bytes);
+    }
+    return EPDX_OK;
+}
+
+static epdx_status_t ucx_map(epi_dataplane_t *dp,
+                             const epi_memory_ops_t *memory, void *base,
+                             size_t bytes, epi_dp_region_t **region_p)
+{
+    epi_ucx_plane_t *plane = epi_ucx_plane(dp);
+    epi_dp_region_t *region = calloc(1, sizeof(*region));
+    epdx_status_t status;
+
+    if (region == NULL) {
+        return epi_fail(EPDX_ERR_NO_MEMORY,
+                        "data plane: no memory to map a region");
     }
     region->base = base;
     region->bytes = bytes;
-    region->type = params.memory_type;
-    epi_ucx_plane(dp)->regions++;
+    status = memory_type(plane, memory, &region->type);
+    if (status == EPDX_OK) {
+        status = map_memory(plane, region);
+    }
+    if (status != EPDX_OK) {
+        free(region);
+        return status;
+    }
+    plane->regions++;
+    epi_ucx_share(plane, region);
     *region_p = region;
     return EPDX_OK;
 }
@@ -70,6 +116,7 @@ static void ucx_unmap(epi_dataplane_t *dp, epi_dp_region_t *region)
     if (region == NULL) {
         return;
     }
+    epi_ucx_unshare(epi_ucx_plane(dp), region);
     epi_ucx_plane(dp)->regions--;
     status = ucp_mem_unmap(epi_ucx_plane(dp)->context, region->memh);
     if (status != UCS_OK) {
@@ -84,7 +131,8 @@ static bool ucx_progress(epi_dataplane_t *dp)
     epi_ucx_plane_t *plane = epi_ucx_plane(dp);
     bool done = ucp_worker_progress(plane->worker) > 0;
 
-    return epi_ucx_attend(plane) || done;
+    done = epi_ucx_attend(plane) || done;
+    return epi_ucx_copy(plane) || done;
 }
 
 static bool ucx_next(epi_dataplane_t *dp, epi_dp_event_t *event_p)
@@ -123,7 +171,7 @@ static epdx_status_t ucx_arm(epi_dataplane_t *dp)
     epi_ucx_plane_t *plane = epi_ucx_plane(dp);
     ucs_status_t status;
 
-    if (plane->events.count > 0 || plane->attention) {
+    if (plane->events.count > 0 || plane->attention || plane->copies != NULL) {
         return EPDX_IN_PROGRESS;
     }
     status = ucp_worker_arm(plane->worker);
@@ -175,6 +223,7 @@ static void ucx_close(epi_dataplane_t *dp)
         ucp_cleanup(plane->context);
     }
     epi_ucx_conns_fini(plane);
+    epi_mapped_source_close(&plane->source);
     epi_dp_events_fini(&plane->events);
     epi_ucx_pool_fini(&plane->pool);
     free(plane);
@@ -220,6 +269,49 @@ static epdx_status_t open_worker(epi_ucx_plane_t *plane)
                         ucs_status_string(status));
     }
     return EPDX_OK;
+}
+
+/** Be called for messages of one kind. */
+static epdx_status_t set_handler(epi_ucx_plane_t *plane, unsigned id,
+                                 ucp_am_recv_callback_t handler)
+{
+    ucp_am_handler_param_t param = {
+        .field_mask =
+            UCP_AM_HANDLER_PARAM_FIELD_ID | UCP_AM_HANDLER_PARAM_FIELD_FLAGS |
+            UCP_AM_HANDLER_PARAM_FIELD_CB | UCP_AM_HANDLER_PARAM_FIELD_ARG,
+        .id = id,
+        .flags = UCP_AM_FLAG_WHOLE_MSG,
+        .cb = handler,
+        .arg = plane,
+    };
+    ucs_status_t status = ucp_worker_set_am_recv_handler(plane->worker, &param);
+
+    if (status != UCS_OK) {
+        return epi_fail(epi_ucx_status(status),
+                        "ucx: cannot set a message handler: %s",
+                        ucs_status_string(status));
+    }
+    return EPDX_OK;
+}
+
+static epdx_status_t set_handlers(epi_ucx_plane_t *plane)
+{
+    static const struct {
+        unsigned id;
+        ucp_am_recv_callback_t handler;
+    } handlers[] = {
+        {EPI_UCX_OFFER_ID, epi_ucx_on_offer},
+        {EPI_UCX_PLACED_ID, epi_ucx_on_placed},
+        {EPI_UCX_ANNOUNCE_ID, epi_ucx_on_announce},
+        {EPI_UCX_CONFIRM_ID, epi_ucx_on_confirm},
+    };
+    epdx_status_t status = EPDX_OK;
+
+    for (size_t i = 0;
+         status == EPDX_OK && i < sizeof(handlers) / sizeof(handlers[0]); i++) {
+        status = set_handler(plane, handlers[i].id, handlers[i].handler);
+    }
+    return status;
 }
 
 /** Whether this UCX has TCP over ::1: since 1.14. */
@@ -270,7 +362,7 @@ static epdx_status_t open_plane(epi_ucx_plane_t *plane, epi_ucx_host_t host)
     }
     status = open_worker(plane);
     if (status == EPDX_OK) {
-        status = epi_ucx_receive(plane);
+        status = set_handlers(plane);
     }
     if (status == EPDX_OK) {
         status = epi_ucx_listen(plane);
@@ -302,6 +394,7 @@ epdx_status_t epi_dataplane_ucx(const char *host, epi_dataplane_t **dp_p)
     }
     plane->base.ops = &ucx_ops;
     plane->gate.fd = -1;
+    plane->copies_end = &plane->copies;
     plane->family = address.ss_family;
     plane->host = address;
     plane->host_bytes = address_bytes;

@@ -9,7 +9,7 @@
 
 #include "base/checked.h"
 #include "base/error.h"
-#include "memory/memory.h"
+#include "memory/host_pages.h"
 
 #ifndef MADV_POPULATE_WRITE
 #define MADV_POPULATE_WRITE 23 /* Linux 5.14 */
@@ -23,8 +23,7 @@ static size_t page_bytes(void)
     return (size_t)sysconf(_SC_PAGESIZE);
 }
 
-/** The mapping's length: whole pages, so that release() finds it again. */
-static bool mapping_bytes(size_t bytes, size_t *mapped_p)
+bool epi_host_mapped(size_t bytes, size_t *mapped_p)
 {
     uint64_t mapped;
 
@@ -48,10 +47,13 @@ static void touch_each_page(void *base, size_t mapped)
     }
 }
 
-static epdx_status_t populate(void *base, size_t mapped)
+epdx_status_t epi_host_populate(void *base, size_t mapped)
 {
     int rc;
 
+    if (mapped >= HUGE_PAGE_BYTES) {
+        (void)madvise(base, mapped, MADV_HUGEPAGE); /* advice only */
+    }
     do {
         rc = madvise(base, mapped, MADV_POPULATE_WRITE);
     } while (rc != 0 && (errno == EINTR || errno == EAGAIN));
@@ -67,13 +69,14 @@ static epdx_status_t populate(void *base, size_t mapped)
                     strerror(errno));
 }
 
-static epdx_status_t host_alloc(size_t bytes, void **base_p)
+static epdx_status_t host_alloc(int device, size_t bytes, void **base_p)
 {
     epdx_status_t status;
     size_t mapped;
     void *base;
 
-    if (!mapping_bytes(bytes, &mapped)) {
+    (void)device;
+    if (!epi_host_mapped(bytes, &mapped)) {
         return epi_fail(EPDX_ERR_NO_MEMORY,
                         "cannot map %zu bytes of host memory", bytes);
     }
@@ -84,10 +87,7 @@ static epdx_status_t host_alloc(size_t bytes, void **base_p)
                         "cannot map %zu bytes of host memory: %s", mapped,
                         strerror(errno));
     }
-    if (mapped >= HUGE_PAGE_BYTES) {
-        (void)madvise(base, mapped, MADV_HUGEPAGE); /* advice only */
-    }
-    status = populate(base, mapped);
+    status = epi_host_populate(base, mapped);
     if (status != EPDX_OK) {
         (void)munmap(base, mapped);
         return status;
@@ -96,13 +96,46 @@ static epdx_status_t host_alloc(size_t bytes, void **base_p)
     return EPDX_OK;
 }
 
-static void host_release(void *base, size_t bytes)
+static void host_release(int device, void *base, size_t bytes)
 {
     size_t mapped;
 
-    if (base != NULL && mapping_bytes(bytes, &mapped)) {
+    (void)device;
+    if (base != NULL && epi_host_mapped(bytes, &mapped)) {
         (void)munmap(base, mapped);
     }
+}
+
+/* Memory of another kind cannot be told from it without that kind's library;
+ * a pool that the caller gives is taken at its word. */
+static epdx_status_t host_check(int device, const void *base, size_t bytes)
+{
+    (void)device;
+    (void)base;
+    (void)bytes;
+    return EPDX_OK;
+}
+
+static int host_devices(void)
+{
+    return 1;
+}
+
+static epdx_status_t host_bind(int device)
+{
+    (void)device;
+    return EPDX_OK;
+}
+
+static epdx_status_t host_enter(int device, int *before_p)
+{
+    *before_p = device;
+    return EPDX_OK;
+}
+
+static void host_leave(int before)
+{
+    (void)before;
 }
 
 const epi_memory_ops_t *epi_memory_host(void)
@@ -112,6 +145,11 @@ const epi_memory_ops_t *epi_memory_host(void)
         .name = "host",
         .alloc = host_alloc,
         .release = host_release,
+        .check = host_check,
+        .devices = host_devices,
+        .bind = host_bind,
+        .enter = host_enter,
+        .leave = host_leave,
     };
 
     return &ops;

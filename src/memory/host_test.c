@@ -36,13 +36,13 @@ static void test_every_page_is_touched(void **state)
     for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
         void *base = NULL;
 
-        assert_int_equal(host->alloc(sizes[i], &base), EPDX_OK);
+        assert_int_equal(host->alloc(0, sizes[i], &base), EPDX_OK);
         assert_non_null(base);
         assert_int_equal((uintptr_t)base % page, 0);
         assert_int_equal(resident(base, sizes[i], page),
                          (sizes[i] + page - 1) / page);
         memset(base, 0x5a, sizes[i]);
-        host->release(base, sizes[i]);
+        host->release(0, base, sizes[i]);
     }
 }
 
@@ -54,10 +54,10 @@ static void test_release_unmaps_the_whole(void **state)
     void *base = NULL;
 
     (void)state;
-    assert_int_equal(host->alloc(2 * page + 1, &base), EPDX_OK);
-    host->release(base, 2 * page + 1);
+    assert_int_equal(host->alloc(0, 2 * page + 1, &base), EPDX_OK);
+    host->release(0, base, 2 * page + 1);
     assert_int_equal(mincore(base, 3 * page, in), -1);
-    host->release(NULL, page);
+    host->release(0, NULL, page);
 }
 
 static void test_no_memory_names_the_size(void **state)
@@ -66,11 +66,12 @@ static void test_no_memory_names_the_size(void **state)
     void *base = &base;
 
     (void)state;
-    assert_int_equal(host->alloc((size_t)1 << 60, &base), EPDX_ERR_NO_MEMORY);
+    assert_int_equal(host->alloc(0, (size_t)1 << 60, &base),
+                     EPDX_ERR_NO_MEMORY);
     assert_non_null(strstr(epdx_last_error(), "1152921504606846976 bytes"));
     assert_ptr_equal(base, &base);
-    assert_int_equal(host->alloc(SIZE_MAX, &base), EPDX_ERR_NO_MEMORY);
-    assert_int_equal(host->alloc(0, &base), EPDX_ERR_NO_MEMORY);
+    assert_int_equal(host->alloc(0, SIZE_MAX, &base), EPDX_ERR_NO_MEMORY);
+    assert_int_equal(host->alloc(0, 0, &base), EPDX_ERR_NO_MEMORY);
     assert_ptr_equal(base, &base);
 }
 
@@ -81,6 +82,10 @@ static void test_it_is_host_memory(void **state)
     (void)state;
     assert_int_equal(host->kind, EPI_MEMORY_HOST);
     assert_string_equal(host->name, "host");
+    assert_null(host->copies);
+    assert_int_equal(host->devices(), 1);
+    assert_int_equal(host->bind(7), EPDX_OK);
+    assert_int_equal(host->check(7, host, 1), EPDX_OK);
 }
 
 int main(void)

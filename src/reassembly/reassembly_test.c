@@ -64,6 +64,22 @@ static void fill_share(rank_rows_t *rows, epdx_rows_t share)
     }
 }
 
+static epdx_status_t carry_out(epdx_group_t *group, const epi_plan_t *plan)
+{
+    const epi_reassembly_params_t params = {
+        .memory = {.ops = epi_memory_host()}};
+    epi_reassembly_t *reassembly = NULL;
+    void *ready = &reassembly;
+    epdx_status_t status = epi_reassembly_open(group, &params, &reassembly);
+
+    if (status == EPDX_OK) {
+        status = reassembly->ops->run(reassembly, plan, &ready);
+        (void)epi_reassembly_close(reassembly);
+    }
+    /* Whole already: there is nothing to wait for. */
+    return status == EPDX_OK && ready != NULL ? EPDX_ERR_INVALID : status;
+}
+
 static epdx_status_t run_plan(const scene_t *scene, epdx_group_t *group,
                               rank_rows_t *rows, epi_plan_t *plan)
 {
@@ -80,7 +96,7 @@ static epdx_status_t run_plan(const scene_t *scene, epdx_group_t *group,
     if (status != EPDX_OK) {
         return status;
     }
-    return epi_reassembly_for(EPI_MEMORY_HOST)->run(group, plan);
+    return carry_out(group, plan);
 }
 
 static void rebuild(void *context, epdx_group_t *group)
@@ -142,11 +158,24 @@ static void error_of_the_group_comes_back(void **state)
     assert_non_null(strstr(scene->ranks[0].reason, "gather"));
 }
 
-static void host_operations_are_named(void **state)
+static void host_batches_are_complete_at_once(void **state)
 {
-    (void)state;
-    assert_string_equal(epi_reassembly_for(EPI_MEMORY_HOST)->name, "host");
-    assert_null(epi_reassembly_for((epi_memory_kind_t)99));
+    scene_t *scene = *state;
+    const epi_reassembly_params_t params = {
+        .memory = {.ops = epi_memory_host()}};
+    epi_reassembly_t *reassembly = NULL;
+
+    assert_int_equal(epi_reassembly_open(epi_group_fake_rank(scene->fake, 0),
+                                         &params, &reassembly),
+                     EPDX_OK);
+    assert_string_equal(reassembly->ops->name, "host");
+    assert_false(reassembly->ops->deferred);
+    assert_int_equal(reassembly->ops->poll(reassembly), EPDX_OK);
+    assert_int_equal(reassembly->launched, 0);
+    assert_true(epi_reassembly_close(reassembly));
+    assert_true(epi_reassembly_close(NULL));
+    /* Nor does opening, or closing, cost a collective. */
+    assert_int_equal(epi_group_fake_count(scene->fake, 0, EPI_FAKE_ANY), 0);
 }
 
 int main(void)
@@ -158,7 +187,8 @@ int main(void)
                                         setup, teardown),
         cmocka_unit_test_setup_teardown(error_of_the_group_comes_back, setup,
                                         teardown),
-        cmocka_unit_test(host_operations_are_named),
+        cmocka_unit_test_setup_teardown(host_batches_are_complete_at_once,
+                                        setup, teardown),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

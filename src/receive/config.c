@@ -92,15 +92,26 @@ static epdx_status_t pool_size(const epdx_receiver_params_t *params,
     return EPDX_OK;
 }
 
-/* Of one size, so none is cut. */
-static void take_files(const epi_options_t *options,
-                       epi_receive_config_t *config)
+/* The kind of memory, and whether a pool that was given is of it. */
+static epdx_status_t pool_memory(const epdx_receiver_params_t *params,
+                                 const epi_options_t *options,
+                                 epi_receive_config_t *config)
 {
-    (void)epi_text_copy(config->curve_key_file, EPI_OPTION_PATH,
-                        options->curve_key_file);
-    (void)epi_text_copy(config->curve_allowed_file, EPI_OPTION_PATH,
-                        options->curve_allowed_file);
-    (void)epi_text_copy(config->ca_file, EPI_OPTION_PATH, options->ca_file);
+    epi_memory_wish_t wish = {.who = "receiver",
+                              .memory = params->memory,
+                              .preset = options->memory,
+                              .cuda = params->cuda};
+    epdx_status_t status = epi_memory_choose(&wish, &config->memory);
+
+    if (status == EPDX_OK && params->pool != NULL) {
+        status = config->memory.ops->check(config->memory.device, params->pool,
+                                           params->pool_bytes);
+        if (status != EPDX_OK) {
+            return epi_fail(status, "receiver: the pool given: %s",
+                            epdx_last_error());
+        }
+    }
+    return status;
 }
 
 epdx_status_t epi_receive_config_make(const epdx_receiver_params_t *params,
@@ -124,6 +135,9 @@ epdx_status_t epi_receive_config_make(const epdx_receiver_params_t *params,
         status = pool_size(params, options, &config);
     }
     if (status == EPDX_OK) {
+        status = pool_memory(params, options, &config);
+    }
+    if (status == EPDX_OK) {
         status =
             epi_resolve(params->host != NULL ? params->host : options->host,
                         config.host, sizeof(config.host));
@@ -135,7 +149,8 @@ epdx_status_t epi_receive_config_make(const epdx_receiver_params_t *params,
         or_default(params->waiting_timeout_ns, options->waiting_timeout_ns);
     config.bootstrap_timeout_ns =
         or_default(params->bootstrap_timeout_ns, options->bootstrap_timeout_ns);
-    take_files(options, &config);
+    config.staging_bytes = options->cuda_staging_bytes;
+    config.files = options->files;
     *config_p = config;
     return EPDX_OK;
 }

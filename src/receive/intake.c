@@ -8,6 +8,7 @@
 #include "base/log.h"
 #include "base/random.h"
 #include "base/reason.h"
+#include "receive/watch.h"
 #include "wire/control.h"
 
 /* Asks are repeated at growing intervals: this many times the first. */
@@ -80,6 +81,7 @@ void epi_item_settle(epi_intake_t *intake, uint32_t slot,
 
     epi_nodes_leave(intake->nodes, slot);
     epi_timers_clear(&intake->timers, slot);
+    epi_item_watch_end(intake, slot, kind == EPI_REPORT_LANDED);
     (void)epi_table_remove(&intake->by_generation, item->generation);
     item->phase = EPI_ITEM_FREE;
     intake->open--;
@@ -109,6 +111,7 @@ void epi_item_fail(epi_intake_t *intake, uint32_t slot, epdx_status_t status,
     epi_item_slot_t *item = &intake->shared->slots[slot];
 
     item->status = status;
+    epi_item_watch_failed(intake, slot, status);
     epi_reason_format(item->reason, sizeof(item->reason), item->room,
                       item->encode, words);
     report(intake, EPI_REPORT_FAILED, slot);
@@ -136,6 +139,10 @@ static void item_ask(epi_intake_t *intake, uint32_t slot, uint64_t now)
         .generation = item->generation,
     };
 
+    if (item->asks == 0) {
+        epi_item_watch(intake, slot, EPI_NAME_ASK);
+        epi_item_watch_flow(intake, slot, EPI_TRACE_FLOW_OUT);
+    }
     (void)epi_text_copy(ask.endpoint, sizeof(ask.endpoint), config->host);
     (void)epi_text_copy(ask.session, sizeof(ask.session),
                         intake->nodes->session);
@@ -172,6 +179,7 @@ static void item_up(void *self, uint32_t slot)
     if (item->leased) {
         item_ask(intake, slot, epi_now_ns());
     } else {
+        epi_item_watch(intake, slot, EPI_NAME_LEASE);
         item_enter(intake, slot, EPI_ITEM_LEASING);
     }
 }
@@ -221,6 +229,7 @@ static void item_open(epi_intake_t *intake, uint32_t slot, uint64_t now)
         item->generation = epi_random_u64();
     } while (epi_table_add(&intake->by_generation, item->generation, slot) ==
              EPDX_ERR_DUPLICATE);
+    epi_item_watch(intake, slot, EPI_NAME_LOOKUP);
     item_enter(intake, slot, EPI_ITEM_FINDING);
     if (!epi_nodes_join(intake->nodes, slot, now)) {
         epi_item_fail(intake, slot, EPDX_ERR_FULL,

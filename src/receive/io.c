@@ -80,11 +80,24 @@ static bool take_replies(epi_receive_io_t *io, uint64_t now)
     return done;
 }
 
+/* UCX wants the device current where it is progressed, maps and ends. */
+static void bind_thread(epi_receive_io_t *io)
+{
+    const epi_memory_t *memory = &io->shared->config.memory;
+
+    if (io->unbound && memory->ops->bind(memory->device) != EPDX_OK) {
+        epi_log_error("receiver: %s", epdx_last_error());
+    }
+    io->unbound = false;
+}
+
 static bool io_step(void *self, uint64_t now)
 {
     epi_receive_io_t *io = self;
-    bool done = take_orders(io, now);
+    bool done;
 
+    bind_thread(io);
+    done = take_orders(io, now);
     done |= take_rows(io);
     done |= take_control(io, now);
     done |= take_replies(io, now);
@@ -110,8 +123,8 @@ static epdx_status_t open_sockets(epi_receive_io_t *io)
     epi_control_params_t params = {.host = config->host,
                                    .peer_max = (size_t)config->max_peers,
                                    .heartbeat_ns = config->heartbeat_ns,
-                                   .key_file = config->curve_key_file,
-                                   .allowed_file = config->curve_allowed_file};
+                                   .key_file = config->files.curve_key,
+                                   .allowed_file = config->files.curve_allowed};
     epdx_status_t status = epi_control_open(&params, &io->control);
 
     if (status != EPDX_OK) {
@@ -119,7 +132,7 @@ static epdx_status_t open_sockets(epi_receive_io_t *io)
     }
     status = epi_http_open(EXCHANGE_MAX, &io->http);
     if (status == EPDX_OK) {
-        status = epi_http_trust(io->http, config->ca_file);
+        status = epi_http_trust(io->http, config->files.ca);
         if (status == EPDX_OK) {
             return EPDX_OK;
         }
@@ -151,10 +164,9 @@ static epdx_status_t open_items(epi_receive_io_t *io)
     return epi_loop_add(io->loop, &source); /* the first source: cannot fail */
 }
 
-epdx_status_t epi_receive_io_open(epi_receive_io_t *io,
-                                  epi_receive_shared_t *shared,
-                                  epi_dataplane_t *dp, void *pool,
-                                  uint64_t spin_ns)
+static epdx_status_t open_all(epi_receive_io_t *io,
+                              epi_receive_shared_t *shared, epi_dataplane_t *dp,
+                              void *pool, uint64_t spin_ns)
 {
     epdx_status_t status;
 
@@ -163,7 +175,7 @@ epdx_status_t epi_receive_io_open(epi_receive_io_t *io,
     if (status != EPDX_OK) {
         return status;
     }
-    status = dp->ops->map(dp, epi_memory_host(), pool,
+    status = dp->ops->map(dp, shared->config.memory.ops, pool,
                           (size_t)shared->config.pool_bytes, &io->region);
     if (status != EPDX_OK) {
         goto err_close_loop;
@@ -188,7 +200,24 @@ err_close_loop:
     return status;
 }
 
-bool epi_receive_io_close(epi_receive_io_t *io)
+/* On the caller's thread, whose device is another one maybe. */
+epdx_status_t epi_receive_io_open(epi_receive_io_t *io,
+                                  epi_receive_shared_t *shared,
+                                  epi_dataplane_t *dp, void *pool,
+                                  uint64_t spin_ns)
+{
+    const epi_memory_t *memory = &shared->config.memory;
+    int before;
+    epdx_status_t status = memory->ops->enter(memory->device, &before);
+
+    if (status == EPDX_OK) {
+        status = open_all(io, shared, dp, pool, spin_ns);
+        memory->ops->leave(before);
+    }
+    return status;
+}
+
+static bool close_all(epi_receive_io_t *io)
 {
     uint64_t limit = epi_after(epi_now_ns(), CLOSE_WAIT_NS);
     bool quiet;
@@ -215,5 +244,18 @@ bool epi_receive_io_close(epi_receive_io_t *io)
     epi_control_close(io->control);
     io->dp->ops->close(io->dp);
     epi_loop_close(io->loop);
+    return quiet;
+}
+
+bool epi_receive_io_close(epi_receive_io_t *io)
+{
+    epi_memory_t memory = io->shared->config.memory;
+    int before;
+    bool entered = memory.ops->enter(memory.device, &before) == EPDX_OK;
+    bool quiet = close_all(io);
+
+    if (entered) {
+        memory.ops->leave(before);
+    }
     return quiet;
 }

@@ -15,6 +15,7 @@ typedef struct epi_receive_io {
     epi_http_t *http;
     epi_dataplane_t *dp;
     epi_dp_region_t *region;
+    bool unbound; /* its thread has yet to make the memory's device its own */
     epi_nodes_t nodes;
     epi_intake_t intake;
 } epi_receive_io_t;

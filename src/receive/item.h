@@ -25,6 +25,7 @@
 #include "dataplane/dataplane.h"
 #include "epdx/receiver.h"
 #include "io/loop.h"
+#include "observe/observe.h"
 
 /** No slot, no peer. */
 #define EPI_NONE UINT32_MAX
@@ -68,6 +69,10 @@ typedef struct epi_item_slot {
     uint8_t parts_posted; /* bit a part */
     uint8_t parts_done;
     uint64_t link; /* the connection its offers came by */
+    uint8_t step;  /* that it is at, where it is watched: epi_trace_name_t */
+    uint64_t step_ns;
+    /* The I/O thread's, the caller's after LANDED. */
+    uint64_t landed_ns; /* 0 where it is not watched */
 } epi_item_slot_t;
 
 typedef enum epi_order_kind {
@@ -117,9 +122,9 @@ typedef struct epi_receive_config {
     uint64_t max_items;
     uint64_t max_peers;
     char host[EPDX_ADDRESS_MAX + 1]; /* numeric */
-    char curve_key_file[EPI_OPTION_PATH];
-    char curve_allowed_file[EPI_OPTION_PATH];
-    char ca_file[EPI_OPTION_PATH];
+    epi_files_t files;
+    epi_memory_t memory; /* of the pool */
+    uint64_t staging_bytes;
 } epi_receive_config_t;
 
 /** Everything that both threads see. */
@@ -138,6 +143,7 @@ typedef struct epi_receive_shared {
     _Atomic uint64_t frames_dropped; /* did not parse */
     _Atomic uint64_t frames_unfit;   /* did not fit a message */
     _Atomic uint64_t handshakes_refused;
+    epi_watch_t watch; /* its trace is the I/O thread's */
 } epi_receive_shared_t;
 
 #endif

@@ -2,9 +2,9 @@
  * job.c: one request's receive, from its lease to its release; stage.c takes it
  * in.
  *
- *     PENDING --> LANDED --> released
- *        \------> FAILED --> released   (its lease rests until no receive can
- *                                        write to it)
+ *     PENDING --> LANDED --> released    (its lease rests until nothing holds
+ *        |                                it, see release.c)
+ *        \------> FAILED --> released    (and until no receive can write to it)
  *
  * Only the caller's thread is here; what the I/O thread found out comes as
  * reports.
@@ -15,6 +15,10 @@
 #include "base/error.h"
 #include "base/random.h"
 #include "receive/receiver_internal.h"
+#include "receive/watch.h"
+
+/* A tensor of each part of each item; or more of one and fewer of another. */
+#define HOLDS_PER_ITEM 2
 
 epdx_status_t epi_jobs_init(epdx_receiver_t *receiver)
 {
@@ -26,8 +30,11 @@ epdx_status_t epi_jobs_init(epdx_receiver_t *receiver)
     receiver->jobs = calloc(job_max, sizeof(*receiver->jobs));
     receiver->free_jobs = calloc(job_max, sizeof(*receiver->free_jobs));
     receiver->landed = calloc(slot_max, sizeof(*receiver->landed));
+    receiver->after = calloc(job_max, sizeof(*receiver->after));
+    receiver->changed = calloc(job_max, sizeof(*receiver->changed));
     if (receiver->jobs == NULL || receiver->free_jobs == NULL ||
-        receiver->landed == NULL) {
+        receiver->landed == NULL || receiver->after == NULL ||
+        receiver->changed == NULL) {
         return epi_fail(EPDX_ERR_NO_MEMORY,
                         "no memory for %zu requests of %zu items; lower "
                         "EPDX_MAX_REQUESTS or EPDX_MAX_ITEMS",
@@ -54,6 +61,9 @@ epdx_status_t epi_jobs_init(epdx_receiver_t *receiver)
     if (status == EPDX_OK) {
         status = epi_table_init(&receiver->rooms, slot_max, epi_random_u64());
     }
+    if (status == EPDX_OK) {
+        status = epi_holds_open(HOLDS_PER_ITEM * slot_max, &receiver->holds);
+    }
     return status;
 }
 
@@ -64,6 +74,8 @@ void epi_jobs_fini(epdx_receiver_t *receiver)
     epi_tickets_fini(&receiver->tickets);
     epi_arena_close(receiver->slot_ranges);
     epi_arena_close(receiver->arena);
+    free(receiver->changed);
+    free(receiver->after);
     free(receiver->landed);
     free(receiver->free_jobs);
     free(receiver->jobs);
@@ -93,12 +105,11 @@ static void job_unlease(epdx_job_t *job)
     job->leased = false;
 }
 
-/* A job that is done for, once nothing of it is under way any more. */
-static void job_retire(epdx_job_t *job)
+void epi_job_retire(epdx_job_t *job)
 {
     epdx_receiver_t *receiver = job->receiver;
 
-    if (job->unsettled > 0) {
+    if (job->unsettled > 0 || epi_job_held(job)) {
         return;
     }
     if (job->state != EPDX_LANDED || job->released) {
@@ -112,24 +123,50 @@ static void job_retire(epdx_job_t *job)
     }
 }
 
+static void job_changed(epdx_job_t *job)
+{
+    epdx_receiver_t *receiver = job->receiver;
+
+    if (!job->changed) {
+        job->changed = true;
+        receiver->changed[receiver->changed_count++] = job_index(job);
+    }
+}
+
+epdx_job_t *epi_receiver_changed(epdx_receiver_t *receiver)
+{
+    epdx_job_t *job;
+
+    if (receiver->changed_count == 0) {
+        return NULL;
+    }
+    job = &receiver->jobs[receiver->changed[--receiver->changed_count]];
+    job->changed = false;
+    return job;
+}
+
 static void job_fail(epdx_job_t *job, epdx_status_t status, const char *reason)
 {
     job->state = EPDX_FAILED;
+    job_changed(job);
     job->status = status;
     (void)epi_text_copy(job->reason, sizeof(job->reason), reason);
     job->receiver->requests_failed++;
+    epi_job_watch_failed(job, status);
     (void)epi_tickets_remove(&job->receiver->tickets, job_index(job));
     epi_timers_clear(&job->receiver->deadlines, job_index(job));
     if (job->unsettled > 0) {
         epi_job_order(job, EPI_ORDER_CLOSE);
     }
-    job_retire(job);
+    epi_job_retire(job);
 }
 
 static void job_land(epdx_job_t *job)
 {
     job->state = EPDX_LANDED;
+    job_changed(job);
     job->receiver->requests_landed++;
+    epi_job_watch_landed(job);
     epi_timers_clear(&job->receiver->deadlines, job_index(job));
 }
 
@@ -152,7 +189,7 @@ void epi_jobs_report(epdx_receiver_t *receiver, const epi_report_t *report)
             job_land(job);
         }
     }
-    job_retire(job);
+    epi_job_retire(job);
 }
 
 static uint64_t aligned(uint64_t bytes)
@@ -198,6 +235,7 @@ void epi_jobs_lease(epdx_receiver_t *receiver)
             return; /* nobody overtakes */
         }
         job->leased = true;
+        epi_job_watch_leased(job);
         (void)epi_tickets_remove(&receiver->tickets, index);
         job_place(job);
     }
@@ -220,7 +258,8 @@ uint64_t epi_jobs_stranded(const epdx_receiver_t *receiver)
     for (size_t i = 0; i < receiver->shared.config.max_requests; i++) {
         const epdx_job_t *job = &receiver->jobs[i];
 
-        if (job->leased && job->unsettled > 0 && job->state == EPDX_FAILED) {
+        if (job->leased && (job->event_lost || (job->unsettled > 0 &&
+                                                job->state == EPDX_FAILED))) {
             bytes += job->lease_bytes;
         }
     }
@@ -274,7 +313,7 @@ void epdx_job_release(epdx_job_t *job)
     if (job->state == EPDX_PENDING) {
         job_fail(job, EPDX_ERR_CANCELLED, "released while it was pending");
     } else {
-        job_retire(job);
+        epi_job_retire(job);
     }
     epi_jobs_lease(receiver);
 }

@@ -10,6 +10,7 @@
 #include "base/reason.h"
 #include "receive/check.h"
 #include "receive/intake.h"
+#include "receive/watch.h"
 #include "wire/control.h"
 #include "wire/offer.h"
 
@@ -96,6 +97,10 @@ static void offer_take(epi_intake_t *intake, uint32_t slot, epi_part_t part,
     char words[256];
 
     item->link = event->link;
+    if (item->parts_posted == 0) {
+        epi_item_watch(intake, slot, EPI_NAME_PULL);
+        epi_item_watch_flow(intake, slot, EPI_TRACE_FLOW_IN);
+    }
     if (landing->bytes == 0) {
         intake->dp->ops->refuse(intake->dp, event->offer);
         item->parts_posted |= bit;

@@ -6,8 +6,9 @@
 
 #include "base/clock.h"
 #include "base/error.h"
-#include "memory/memory.h"
+#include "cudaplane/cudaplane.h"
 #include "receive/receiver_internal.h"
+#include "receive/watch.h"
 
 /* Orders: open, leased, close of each request; leased and close of the request
  * before it may still wait there, where its items ended by themselves. Reports:
@@ -37,12 +38,13 @@ static epdx_status_t open_shared(epi_receive_shared_t *shared)
 
 static epdx_status_t open_pool(epdx_receiver_t *receiver, void *given)
 {
+    const epi_receive_config_t *config = &receiver->shared.config;
     void *base = given;
     epdx_status_t status = EPDX_OK;
 
     if (given == NULL) {
-        status = epi_memory_host()->alloc(
-            (size_t)receiver->shared.config.pool_bytes, &base);
+        status = config->memory.ops->alloc(config->memory.device,
+                                           (size_t)config->pool_bytes, &base);
         receiver->pool_owned = status == EPDX_OK;
     }
     if (status == EPDX_OK) {
@@ -51,14 +53,20 @@ static epdx_status_t open_pool(epdx_receiver_t *receiver, void *given)
     return status;
 }
 
-/* Frees what open made, but for the I/O side. */
+/* Frees what open made, but for the I/O side. Tensors that are out keep the
+ * pool. */
 static void free_receiver(epdx_receiver_t *receiver)
 {
-    epi_jobs_fini(receiver);
+    const epi_receive_config_t *config = &receiver->shared.config;
+    epi_holds_pool_t pool = {.base = receiver->pool,
+                             .bytes = (size_t)config->pool_bytes};
+
     if (receiver->pool_owned) {
-        epi_memory_host()->release(receiver->pool,
-                                   (size_t)receiver->shared.config.pool_bytes);
+        pool.memory = config->memory;
     }
+    epi_watch_close(&receiver->shared.watch);
+    epi_jobs_fini(receiver);
+    epi_holds_close(receiver->holds, &pool);
     epi_mailbox_close(receiver->shared.reports);
     epi_mailbox_close(receiver->shared.orders);
     free(receiver->shared.slots);
@@ -78,6 +86,18 @@ static epdx_status_t open_parts(epdx_receiver_t *receiver, void *pool)
     return status;
 }
 
+/* The plane for the pool's memory. */
+static epdx_status_t wrap(const epi_receive_config_t *config,
+                          epi_dataplane_t **dp)
+{
+    epi_cudaplane_params_t params = {
+        .memory = config->memory,
+        .staging_bytes = (size_t)config->staging_bytes,
+    };
+
+    return epi_cudaplane_wrap(&params, dp);
+}
+
 static epdx_status_t open_on(const epdx_receiver_params_t *params,
                              const epi_options_t *options,
                              const epi_receive_config_t *config,
@@ -92,6 +112,12 @@ static epdx_status_t open_on(const epdx_receiver_params_t *params,
     receiver->shared.config = *config;
     receiver->threaded = params->progress == EPDX_PROGRESS_THREAD;
     status = open_parts(receiver, params->pool);
+    if (status == EPDX_OK) {
+        status = epi_receiver_watch(receiver, options);
+    }
+    if (status == EPDX_OK) {
+        status = wrap(config, &dp);
+    }
     if (status != EPDX_OK) {
         goto err_free;
     }
@@ -101,6 +127,7 @@ static epdx_status_t open_on(const epdx_receiver_params_t *params,
         goto err_free;
     }
     if (receiver->threaded) {
+        receiver->io.unbound = true;
         status = epi_loop_start(receiver->io.loop, "epdx-receive");
     }
     if (status != EPDX_OK) {
@@ -173,6 +200,7 @@ epdx_status_t epdx_receiver_open(const epdx_receiver_params_t *params,
 void epdx_receiver_poll(epdx_receiver_t *receiver)
 {
     epi_report_t report;
+    uint64_t now;
 
     if (!receiver->threaded) {
         (void)epi_loop_step(receiver->io.loop);
@@ -184,8 +212,11 @@ void epdx_receiver_poll(epdx_receiver_t *receiver)
             receiver->transport_known = true;
         }
     }
-    epi_jobs_expire(receiver, epi_now_ns());
+    now = epi_now_ns();
+    epi_jobs_expire(receiver, now);
+    epi_releases_poll(receiver);
     epi_jobs_lease(receiver);
+    epi_receiver_watch_poll(receiver, now);
 }
 
 /* Let the I/O side work for a moment. */
@@ -244,6 +275,7 @@ void epdx_receiver_stats(const epdx_receiver_t *receiver,
                          epdx_receiver_stats_t *stats_p)
 {
     const epi_receive_shared_t *shared = &receiver->shared;
+    epi_cudaplane_moved_t moved;
     epdx_receiver_stats_t stats = {
         .requests_staged = receiver->requests_staged,
         .requests_landed = receiver->requests_landed,
@@ -257,11 +289,15 @@ void epdx_receiver_stats(const epdx_receiver_t *receiver,
             load(&shared->frames_dropped) + load(&shared->frames_unfit),
         .handshakes_refused = load(&shared->handshakes_refused),
         .bytes_stranded = epi_jobs_stranded(receiver),
+        .bytes_held = epi_jobs_held_bytes(receiver),
         .pool_bytes = (size_t)epi_arena_capacity(receiver->arena),
         .pool_leased_bytes = (size_t)epi_arena_leased(receiver->arena),
         .requests_waiting = epi_tickets_count(&receiver->tickets),
     };
 
+    epi_cudaplane_moved(receiver->io.dp, &moved);
+    stats.bytes_direct = moved.direct_bytes;
+    stats.bytes_staged = moved.staged_bytes;
     (void)epi_text_copy(stats.transport, sizeof(stats.transport),
                         receiver->transport_known ? shared->transport : "");
     *stats_p = stats;
@@ -272,8 +308,12 @@ void epdx_receiver_close(epdx_receiver_t *receiver)
     if (receiver == NULL) {
         return;
     }
+    epi_receiver_watch_last(receiver);
     if (!epi_receive_io_close(&receiver->io)) {
         receiver->pool_owned = false; /* a receive may still write to it */
+    }
+    if (receiver->pool_owned && !epi_releases_settle(receiver)) {
+        receiver->pool_owned = false; /* a device may still read it */
     }
     free_receiver(receiver);
 }

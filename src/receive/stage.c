@@ -11,6 +11,7 @@
 #include "discovery/route.h"
 #include "epdx/shard.h"
 #include "receive/receiver_internal.h"
+#include "receive/watch.h"
 
 /* The I/O thread ends what is late; a job it has not ended this long after its
  * deadline, the caller's thread does. */
@@ -190,6 +191,7 @@ static void fill_slot(epdx_receiver_t *receiver, const epdx_item_t *item,
                                                    config->tp_size)
                                  : (epdx_rows_t){0, item->span};
     out->opened_ns = epi_now_ns();
+    out->landed_ns = 0;
     out->deadline_ns = deadline_ns;
     (void)epi_text_copy(out->encode, sizeof(out->encode),
                         live ? item->encode : "");
@@ -217,6 +219,7 @@ static epdx_job_t *make_job(epdx_receiver_t *receiver,
 
     *job = (epdx_job_t){.receiver = receiver,
                         .state = EPDX_PENDING,
+                        .changed = job->changed,
                         .first_slot = first,
                         .slot_count = (uint32_t)request->item_count,
                         .lease_bytes = bytes};
@@ -230,6 +233,7 @@ static epdx_job_t *make_job(epdx_receiver_t *receiver,
     epi_timers_set(&receiver->deadlines, index,
                    epi_after(deadline, DEADLINE_GRACE_NS));
     receiver->requests_staged++;
+    epi_job_watch_staged(job);
     return job;
 }
 
@@ -240,6 +244,7 @@ static void begin_job(epdx_receiver_t *receiver, epdx_job_t *job)
     if (job->live == 0) {
         job->state = EPDX_LANDED;
         receiver->requests_landed++;
+        epi_job_watch_landed(job);
         epi_timers_clear(&receiver->deadlines, index);
         return;
     }

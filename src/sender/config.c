@@ -78,15 +78,24 @@ static epdx_status_t take_addresses(const epdx_sender_params_t *params,
     }
     (void)epi_text_copy(config->token, sizeof(config->token),
                         options->bootstrap_token);
-    (void)epi_text_copy(config->curve_key_file, EPI_OPTION_PATH,
-                        options->curve_key_file);
-    (void)epi_text_copy(config->curve_allowed_file, EPI_OPTION_PATH,
-                        options->curve_allowed_file);
-    (void)epi_text_copy(config->ca_file, EPI_OPTION_PATH, options->ca_file);
+    config->files = options->files;
     (void)snprintf(config->instance, sizeof(config->instance), "%016" PRIx64,
                    epi_random_u64());
     return epi_resolve(params->host != NULL ? params->host : options->host,
                        config->host, sizeof(config->host));
+}
+
+static epdx_status_t take_memory(const epdx_sender_params_t *params,
+                                 const epi_options_t *options,
+                                 epi_send_config_t *config)
+{
+    epi_memory_wish_t wish = {.who = "sender",
+                              .memory = params->memory,
+                              .preset = options->memory,
+                              .cuda = params->cuda};
+
+    config->staging_bytes = options->cuda_staging_bytes;
+    return epi_memory_choose(&wish, &config->memory);
 }
 
 static uint64_t or_default(uint64_t given, uint64_t preset)
@@ -117,6 +126,9 @@ epdx_status_t epi_send_config_make(const epdx_sender_params_t *params,
     }
     if (status == EPDX_OK) {
         status = take_addresses(&given, options, &config);
+    }
+    if (status == EPDX_OK) {
+        status = take_memory(&given, options, &config);
     }
     if (status != EPDX_OK) {
         return status;

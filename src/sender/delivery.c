@@ -8,6 +8,7 @@
 #include "base/log.h"
 #include "base/reason.h"
 #include "base/text.h"
+#include "sender/watch.h"
 
 epdx_status_t epi_delivery_init(epi_delivery_t *delivery)
 {
@@ -106,6 +107,7 @@ void epi_delivery_end(epi_delivery_t *delivery, epi_room_t *room,
     epi_send_count(
         status == EPDX_OK ? &counters->rooms_done : &counters->rooms_failed, 1);
     epi_ended_add(&delivery->ended, room->room, status, reason, epi_now_ns());
+    epi_room_watch_ended(delivery, room, status);
     if (room->slot != EPI_NO_INDEX) {
         epi_delivery_report(delivery, room->slot);
     }
@@ -162,6 +164,7 @@ static void evict(epi_delivery_t *delivery, epi_room_t *room, uint64_t now)
         ask_let_go(delivery, ask);
     }
     epi_send_count(&delivery->shared->counters.rooms_evicted, 1);
+    epi_room_watch_evicted(delivery, room);
     epi_rooms_remove(&delivery->rooms, room);
 }
 
@@ -177,9 +180,13 @@ epi_room_t *epi_delivery_open(epi_delivery_t *delivery, uint64_t number,
     if (rooms->count == rooms->capacity && epi_rooms_oldest(rooms) != NULL) {
         evict(delivery, epi_rooms_oldest(rooms), now);
     }
-    return epi_rooms_add(
+    room = epi_rooms_add(
         rooms, number,
         epi_after(now, delivery->shared->config.waiting_timeout_ns));
+    if (room != NULL) {
+        epi_room_watch_opened(delivery, room);
+    }
+    return room;
 }
 
 /* One room of a rank that is gone. */

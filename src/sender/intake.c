@@ -9,6 +9,7 @@
 #include "base/log.h"
 #include "base/reason.h"
 #include "base/text.h"
+#include "sender/watch.h"
 
 /* Who sent a message is not known where it does not parse, so the lines get
  * rarer as there are more of them: the 1st, 2nd, 4th, 8th ... */
@@ -17,6 +18,7 @@ static void drop_message(epi_delivery_t *delivery)
     uint64_t before = atomic_fetch_add_explicit(
         &delivery->shared->counters.frames_dropped, 1, memory_order_relaxed);
 
+    epi_frame_watch_malformed(delivery);
     if ((before & (before + 1)) == 0) {
         epi_log_warn("control message %" PRIu64 " was dropped: %s", before + 1,
                      epdx_last_error());
@@ -221,6 +223,7 @@ static void ask_join(epi_delivery_t *delivery, epi_room_t *room,
     }
     epi_prefills_hold(delivery->prefills, prefill);
     epi_send_count(&delivery->shared->counters.asks, 1);
+    epi_ask_watch(delivery, room, ask, EPI_TRACE_FLOW_IN);
     epi_delivery_check(delivery, room);
 }
 
@@ -373,6 +376,7 @@ static void unplaced(epi_delivery_t *delivery, uint32_t index,
     epi_reason_format(slot->reason, sizeof(slot->reason), slot->room,
                       delivery->shared->config.bootstrap, why);
     epi_send_count(&delivery->shared->counters.rooms_failed, 1);
+    epi_room_watch_failed(delivery, status);
     epi_delivery_report(delivery, index);
 }
 
@@ -388,6 +392,7 @@ static void take_chunk(epi_delivery_t *delivery, uint32_t index, uint64_t now)
         slot->status = ended->status;
         (void)epi_text_copy(slot->reason, sizeof(slot->reason), ended->reason);
         epi_send_count(&delivery->shared->counters.rooms_failed, 1);
+        epi_room_watch_failed(delivery, ended->status);
         epi_delivery_report(delivery, index);
         return;
     }
@@ -398,6 +403,7 @@ static void take_chunk(epi_delivery_t *delivery, uint32_t index, uint64_t now)
         return;
     }
     epi_rooms_seat(&delivery->rooms, room, index);
+    epi_room_watch_seated(delivery, room);
     epi_delivery_check(delivery, room);
 }
 

@@ -10,6 +10,7 @@
 #include "base/text.h"
 #include "io/wait.h"
 #include "sender/intake.h"
+#include "sender/watch.h"
 
 /* Control events in a row, before the others have a turn. */
 #define CONTROL_BURST 256
@@ -141,6 +142,7 @@ static void publish(epi_send_io_t *io)
 
     if (dropped != io->dropped_before) {
         epi_send_count(&counters->frames_dropped, dropped - io->dropped_before);
+        epi_frame_watch_unfit(&io->delivery, dropped - io->dropped_before);
         io->dropped_before = dropped;
     }
     atomic_store_explicit(&counters->handshakes_refused,
@@ -152,11 +154,24 @@ static void publish(epi_send_io_t *io)
                           memory_order_relaxed);
 }
 
+/* UCX wants the device current where it is progressed, maps and ends. */
+static void bind_thread(epi_send_io_t *io)
+{
+    const epi_memory_t *memory = &io->shared->config.memory;
+
+    if (io->unbound && memory->ops->bind(memory->device) != EPDX_OK) {
+        epi_log_error("sender: %s", epdx_last_error());
+    }
+    io->unbound = false;
+}
+
 static bool io_step(void *self, uint64_t now)
 {
     epi_send_io_t *io = self;
-    bool done = take_orders(io, now);
+    bool done;
 
+    bind_thread(io);
+    done = take_orders(io, now);
     done |= take_rows(io);
     done |= take_control(io, now);
     done |= take_replies(io, now);
@@ -182,8 +197,8 @@ static epdx_status_t open_sockets(epi_send_io_t *io)
     epi_control_params_t params = {.host = config->host,
                                    .peer_max = config->max_peers,
                                    .heartbeat_ns = config->heartbeat_ns,
-                                   .key_file = config->curve_key_file,
-                                   .allowed_file = config->curve_allowed_file};
+                                   .key_file = config->files.curve_key,
+                                   .allowed_file = config->files.curve_allowed};
     epdx_status_t status = epi_control_open(&params, &io->control);
 
     if (status != EPDX_OK) {
@@ -193,7 +208,7 @@ static epdx_status_t open_sockets(epi_send_io_t *io)
                         epi_control_key(io->control));
     status = epi_http_open(EXCHANGE_MAX, &io->http);
     if (status == EPDX_OK) {
-        status = epi_http_trust(io->http, config->ca_file);
+        status = epi_http_trust(io->http, config->files.ca);
         if (status == EPDX_OK) {
             status = epi_announce_init(&io->announce, io->shared, io->http,
                                        epi_control_port(io->control));
@@ -243,8 +258,8 @@ static epdx_status_t open_tables(epi_send_io_t *io)
     return epi_loop_add(io->loop, &source); /* the first source: cannot fail */
 }
 
-epdx_status_t epi_send_io_open(epi_send_io_t *io, epi_send_shared_t *shared,
-                               epi_dataplane_t *dp, void *ring)
+static epdx_status_t open_all(epi_send_io_t *io, epi_send_shared_t *shared,
+                              epi_dataplane_t *dp, void *ring)
 {
     epdx_status_t status;
 
@@ -255,7 +270,7 @@ epdx_status_t epi_send_io_open(epi_send_io_t *io, epi_send_shared_t *shared,
     if (status != EPDX_OK) {
         return status;
     }
-    status = dp->ops->map(dp, epi_memory_host(), ring,
+    status = dp->ops->map(dp, shared->config.memory.ops, ring,
                           (size_t)shared->config.ring_bytes, &io->region);
     if (status != EPDX_OK) {
         goto err_close_loop;
@@ -277,6 +292,21 @@ err_unmap:
     dp->ops->unmap(dp, io->region);
 err_close_loop:
     epi_loop_close(io->loop);
+    return status;
+}
+
+/* On the caller's thread, whose device is another one maybe. */
+epdx_status_t epi_send_io_open(epi_send_io_t *io, epi_send_shared_t *shared,
+                               epi_dataplane_t *dp, void *ring)
+{
+    const epi_memory_t *memory = &shared->config.memory;
+    int before;
+    epdx_status_t status = memory->ops->enter(memory->device, &before);
+
+    if (status == EPDX_OK) {
+        status = open_all(io, shared, dp, ring);
+        memory->ops->leave(before);
+    }
     return status;
 }
 
@@ -323,7 +353,7 @@ static void linger(epi_send_io_t *io)
     }
 }
 
-bool epi_send_io_close(epi_send_io_t *io)
+static bool close_all(epi_send_io_t *io)
 {
     bool quiet;
 
@@ -342,5 +372,18 @@ bool epi_send_io_close(epi_send_io_t *io)
     epi_control_close(io->control);
     io->dp->ops->close(io->dp);
     epi_loop_close(io->loop);
+    return quiet;
+}
+
+bool epi_send_io_close(epi_send_io_t *io)
+{
+    epi_memory_t memory = io->shared->config.memory;
+    int before;
+    bool entered = memory.ops->enter(memory.device, &before) == EPDX_OK;
+    bool quiet = close_all(io);
+
+    if (entered) {
+        memory.ops->leave(before);
+    }
     return quiet;
 }

@@ -18,6 +18,7 @@ typedef struct epi_send_io {
     epi_http_t *http;
     epi_dataplane_t *dp;
     epi_dp_region_t *region;
+    bool unbound; /* its thread has yet to make the memory's device its own */
     epi_prefills_t prefills;
     epi_delivery_t delivery;
     epi_announce_t announce;

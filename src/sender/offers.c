@@ -3,9 +3,11 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/text.h"
+#include "observe/nvtx.h"
 #include "sender/delivery.h"
 #include "sender/fanout.h"
 #include "sender/payload.h"
+#include "sender/watch.h"
 #include "wire/offer.h"
 
 /* A cookie is the room's index, the ask's index, the part. */
@@ -72,6 +74,7 @@ static epdx_status_t offer_part(epi_delivery_t *delivery, epi_room_t *room,
                          .region = chunk->lease != 0 ? delivery->region : NULL,
                          .payload = payload.source,
                          .payload_bytes = (size_t)payload.bytes,
+                         .ready = chunk->ready,
                          .cookie = cookie_of(delivery, room, ask, part)});
     if (status != EPDX_OK) {
         return status;
@@ -119,17 +122,22 @@ static void deliver(epi_delivery_t *delivery, epi_room_t *room)
     epi_room_ask_t *ask = NULL;
 
     room->phase = EPI_PHASE_DELIVERING;
+    epi_room_watch_offered(delivery, room);
     epi_timers_set(&delivery->rooms.deadlines,
                    epi_rooms_index(&delivery->rooms, room),
                    epi_after(epi_now_ns(), timeout_ns));
+    epi_nvtx_push("epdx offers");
     while ((ask = epi_rooms_ask_next(&delivery->rooms, room, ask)) != NULL) {
-        epdx_status_t status = offer_share(delivery, room, ask);
+        epdx_status_t status;
 
+        epi_ask_watch(delivery, room, &ask->ask, EPI_TRACE_FLOW_OUT);
+        status = offer_share(delivery, room, ask);
         if (status != EPDX_OK) {
             fail_ask(delivery, room, ask, status, epdx_last_error());
-            return;
+            break; /* the room may be gone */
         }
     }
+    epi_nvtx_pop();
 }
 
 static epdx_status_t validate(epi_delivery_t *delivery, const epi_room_t *room,

@@ -40,6 +40,8 @@ typedef struct epi_room {
     uint32_t ask_count;
     uint32_t under_way;    /* offers of all its asks */
     uint32_t older, newer; /* rooms without a chunk; newer: the next free */
+    /* When it came so far, where it is watched; 0: not yet. */
+    uint64_t opened_ns, seated_ns, offered_ns;
 } epi_room_t;
 
 typedef struct epi_rooms {

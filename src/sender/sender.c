@@ -7,15 +7,18 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-#include "base/checked.h"
+#include "base/clock.h"
 #include "base/error.h"
 #include "base/log.h"
 #include "base/random.h"
 #include "base/table.h"
 #include "base/text.h"
+#include "cudaplane/cudaplane.h"
+#include "sender/chunk.h"
 #include "sender/io.h"
 #include "sender/ring.h"
 #include "sender/sender_internal.h"
+#include "sender/watch.h"
 
 struct epdx_sender {
     epi_send_shared_t shared;
@@ -27,6 +30,8 @@ struct epdx_sender {
     epi_table_t leases; /* of chunks that were sent, to slot */
     uint32_t *free_slots;
     size_t free_count;
+    uint32_t *ended_slots; /* that the I/O side is done with, in order */
+    size_t ended_count;
     uint64_t rooms_sent;
 };
 
@@ -37,7 +42,9 @@ static epdx_status_t tables_open(epdx_sender_t *sender)
 
     sender->shared.slots = calloc(max, sizeof(*sender->shared.slots));
     sender->free_slots = calloc(max, sizeof(*sender->free_slots));
-    if (sender->shared.slots == NULL || sender->free_slots == NULL) {
+    sender->ended_slots = calloc(max, sizeof(*sender->ended_slots));
+    if (sender->shared.slots == NULL || sender->free_slots == NULL ||
+        sender->ended_slots == NULL) {
         return epi_fail(EPDX_ERR_NO_MEMORY,
                         "no memory for %zu rooms (EPDX_MAX_ROOMS)", max);
     }
@@ -61,6 +68,25 @@ static epdx_status_t tables_open(epdx_sender_t *sender)
     return status;
 }
 
+/* A ring in host memory is shared with receivers of this host, where that can
+ * be: they copy out of it. */
+static epdx_status_t ring_alloc(epdx_sender_t *sender)
+{
+    epi_send_config_t *config = &sender->shared.config;
+    size_t bytes = (size_t)config->ring_bytes;
+
+    if (config->memory.ops->kind == EPI_MEMORY_HOST) {
+        if (epi_memory_shared()->alloc(0, bytes, &sender->memory) == EPDX_OK) {
+            config->memory.ops = epi_memory_shared();
+            return EPDX_OK;
+        }
+        epi_log_info("the ring is not shared with receivers of this host: %s",
+                     epdx_last_error());
+    }
+    return config->memory.ops->alloc(config->memory.device, bytes,
+                                     &sender->memory);
+}
+
 /* Twice as many leases as rooms: some are being filled. */
 static epdx_status_t ring_open(epdx_sender_t *sender)
 {
@@ -71,8 +97,7 @@ static epdx_status_t ring_open(epdx_sender_t *sender)
         .main_row_bytes = config->main_row_bytes,
         .deepstack_row_bytes = config->deepstack_row_bytes,
     };
-    epdx_status_t status =
-        epi_memory_host()->alloc((size_t)config->ring_bytes, &sender->memory);
+    epdx_status_t status = ring_alloc(sender);
 
     if (status != EPDX_OK) {
         return status;
@@ -84,17 +109,21 @@ static epdx_status_t ring_open(epdx_sender_t *sender)
 /* What open() made but the I/O side; halfway is allowed. */
 static void parts_free(epdx_sender_t *sender, bool free_memory)
 {
+    const epi_send_config_t *config = &sender->shared.config;
+
+    epi_watch_close(&sender->shared.watch);
     if (sender->ring.arena != NULL) {
         epi_ring_fini(&sender->ring);
     }
     if (sender->memory != NULL && free_memory) {
-        epi_memory_host()->release(sender->memory,
-                                   (size_t)sender->shared.config.ring_bytes);
+        config->memory.ops->release(config->memory.device, sender->memory,
+                                    (size_t)config->ring_bytes);
     }
     epi_mailbox_close(sender->shared.ended);
     epi_mailbox_close(sender->shared.orders);
     epi_table_fini(&sender->leases);
     epi_table_fini(&sender->rooms);
+    free(sender->ended_slots);
     free(sender->free_slots);
     free(sender->shared.slots);
     free(sender);
@@ -115,8 +144,21 @@ static epdx_status_t parts_open(epdx_sender_t *sender, epi_dataplane_t *dp)
     return status;
 }
 
+/* The plane for the memory of ring and chunks. */
+static epdx_status_t wrap(const epi_send_config_t *config, epi_dataplane_t **dp)
+{
+    epi_cudaplane_params_t params = {
+        .memory = config->memory,
+        .staging_bytes = (size_t)config->staging_bytes,
+        .sends = true,
+    };
+
+    return epi_cudaplane_wrap(&params, dp);
+}
+
 /* Takes dp, also on error. */
-static epdx_status_t open_on(const epi_send_config_t *config,
+static epdx_status_t open_on(const epi_options_t *options,
+                             const epi_send_config_t *config,
                              epi_dataplane_t *dp, epdx_sender_t **sender_p)
 {
     epdx_sender_t *sender = calloc(1, sizeof(*sender));
@@ -127,7 +169,13 @@ static epdx_status_t open_on(const epi_send_config_t *config,
         return epi_fail(EPDX_ERR_NO_MEMORY, "no memory for a sender");
     }
     sender->shared.config = *config;
-    status = parts_open(sender, dp);
+    status = epi_sender_watch(&sender->shared, options);
+    if (status == EPDX_OK) {
+        status = wrap(config, &dp);
+    }
+    if (status == EPDX_OK) {
+        status = parts_open(sender, dp);
+    }
     if (status != EPDX_OK) {
         dp->ops->close(dp);
         parts_free(sender, true);
@@ -135,6 +183,7 @@ static epdx_status_t open_on(const epi_send_config_t *config,
     }
     sender->registered = config->bootstrap[0] == '\0';
     if (config->threaded) {
+        sender->io.unbound = true;
         status = epi_loop_start(sender->io.loop, "epdx-sender");
     }
     if (status != EPDX_OK) {
@@ -146,45 +195,52 @@ static epdx_status_t open_on(const epi_send_config_t *config,
 }
 
 static epdx_status_t config_load(const epdx_sender_params_t *params,
+                                 epi_options_t *options_p,
                                  epi_send_config_t *config_p)
 {
-    epi_options_t options;
-    epdx_status_t status = epi_options_load(&options);
+    epdx_status_t status = epi_options_load(options_p);
 
-    return status != EPDX_OK ? status
-                             : epi_send_config_make(params, &options, config_p);
+    return status != EPDX_OK
+               ? status
+               : epi_send_config_make(params, options_p, config_p);
 }
 
 epdx_status_t epi_sender_open_with(const epdx_sender_params_t *params,
                                    epi_dataplane_t *dp,
                                    epdx_sender_t **sender_p)
 {
+    epi_options_t options;
     epi_send_config_t config;
-    epdx_status_t status = config_load(params, &config);
+    epdx_status_t status = config_load(params, &options, &config);
 
     if (status != EPDX_OK) {
         dp->ops->close(dp);
         return status;
     }
-    return open_on(&config, dp, sender_p);
+    return open_on(&options, &config, dp, sender_p);
 }
 
 epdx_status_t epdx_sender_open(const epdx_sender_params_t *params,
                                epdx_sender_t **sender_p)
 {
+    epi_options_t options;
     epi_send_config_t config;
     epi_dataplane_t *dp;
-    epdx_status_t status = config_load(params, &config);
+    epdx_status_t status = config_load(params, &options, &config);
 
     if (status == EPDX_OK) {
         status = epi_dataplane_ucx(config.host, &dp);
     }
-    return status != EPDX_OK ? status : open_on(&config, dp, sender_p);
+    return status != EPDX_OK ? status
+                             : open_on(&options, &config, dp, sender_p);
 }
 
 void epdx_sender_close(epdx_sender_t *sender)
 {
     if (sender != NULL) {
+        sender->shared.show_due_ns = 0; /* for the last time */
+        epi_sender_watch_poll(&sender->shared, &sender->ring, sender->io.dp,
+                              sender->rooms_sent);
         parts_free(sender, epi_send_io_close(&sender->io));
     }
 }
@@ -222,37 +278,17 @@ void epdx_sender_return(epdx_sender_t *sender, const epdx_chunk_t *chunk)
     }
 }
 
-static epdx_status_t check_own(const epi_send_config_t *config,
-                               const epdx_chunk_t *chunk)
-{
-    uint64_t bytes;
-
-    if (chunk->rows == 0 || chunk->main == NULL ||
-        (chunk->deepstack != NULL) != (config->levels > 0)) {
-        return epi_fail(EPDX_ERR_INVALID,
-                        "a chunk of %" PRIu64 " rows %s main rows and %s "
-                        "deepstack of %" PRIu32 " levels",
-                        chunk->rows, chunk->main != NULL ? "with" : "without",
-                        chunk->deepstack != NULL ? "with" : "without",
-                        config->levels);
-    }
-    if (!epi_mul_u64(chunk->rows, config->main_row_bytes, &bytes) ||
-        !epi_mul_u64(chunk->rows, config->deepstack_row_bytes, &bytes)) {
-        return epi_fail(EPDX_ERR_INVALID,
-                        "a chunk of %" PRIu64 " rows has more bytes than there "
-                        "can be",
-                        chunk->rows);
-    }
-    return EPDX_OK;
-}
-
 static epdx_status_t check_chunk(const epdx_sender_t *sender,
                                  const epdx_chunk_t *chunk)
 {
+    epdx_status_t status = epi_chunk_check_ready(&sender->shared.config, chunk);
     uint32_t slot = 0;
 
+    if (status != EPDX_OK) {
+        return status;
+    }
     if (chunk->lease == 0 || chunk->rows == 0 || chunk->main == NULL) {
-        return check_own(&sender->shared.config, chunk);
+        return epi_chunk_check_own(&sender->shared.config, chunk);
     }
     if (epi_table_find(&sender->leases, chunk->lease, &slot) ||
         !epi_ring_holds(&sender->ring, chunk)) {
@@ -286,6 +322,8 @@ static epdx_status_t slot_take(epdx_sender_t *sender, uint64_t room,
     sender->shared.slots[slot].room = room;
     sender->shared.slots[slot].chunk = (epdx_chunk_t){0};
     sender->shared.slots[slot].status = EPDX_OK;
+    sender->shared.slots[slot].sent_ns =
+        sender->shared.watch.on ? epi_now_ns() : 0;
     sender->shared.slots[slot].reason[0] = '\0';
     *slot_p = slot;
     return EPDX_OK;
@@ -356,24 +394,43 @@ static void slot_end(epdx_sender_t *sender, uint32_t slot,
                    "a sender's lease");
     }
     (void)epi_table_remove(&sender->rooms, ended->room);
+    sender->shared.slots[slot].sent_ns = 0;
     sender->free_slots[sender->free_count++] = slot;
+}
+
+/* Whether the rows of a room that ended are still being made: it failed before
+ * they were offered, and its memory is not free yet. */
+static bool slot_busy(const epi_send_slot_t *slot)
+{
+    return slot->status != EPDX_OK && epi_chunk_busy(&slot->chunk);
 }
 
 size_t epdx_sender_poll(epdx_sender_t *sender, epdx_outcome_t *outcomes,
                         size_t outcome_max)
 {
     epi_send_ended_t message;
-    size_t count = 0;
+    size_t count = 0, kept = 0;
 
     if (!sender->shared.config.threaded) {
         (void)epi_loop_step(sender->io.loop);
     }
     sender->registered = atomic_load(&sender->shared.counters.registered);
-    while (count < outcome_max &&
+    while (sender->ended_count < sender->shared.config.max_rooms &&
            epi_mailbox_take(sender->shared.ended, &message)) {
-        slot_end(sender, message.slot, &outcomes[count]);
-        count++;
+        sender->ended_slots[sender->ended_count++] = message.slot;
     }
+    for (size_t i = 0; i < sender->ended_count; i++) {
+        uint32_t slot = sender->ended_slots[i];
+
+        if (count < outcome_max && !slot_busy(&sender->shared.slots[slot])) {
+            slot_end(sender, slot, &outcomes[count++]);
+        } else {
+            sender->ended_slots[kept++] = slot;
+        }
+    }
+    sender->ended_count = kept;
+    epi_sender_watch_poll(&sender->shared, &sender->ring, sender->io.dp,
+                          sender->rooms_sent);
     return count;
 }
 
@@ -388,6 +445,8 @@ bool epdx_sender_registered(const epdx_sender_t *sender)
 void epdx_sender_stats(const epdx_sender_t *sender,
                        epdx_sender_stats_t *stats_p)
 {
+    epi_cudaplane_moved_t moved;
+
     *stats_p = (epdx_sender_stats_t){
         .rooms_sent = sender->rooms_sent,
         .rooms_done = READ(rooms_done),
@@ -403,6 +462,9 @@ void epdx_sender_stats(const epdx_sender_t *sender,
         .ring_bytes = (size_t)epi_arena_capacity(sender->ring.arena),
         .ring_leased_bytes = (size_t)epi_arena_leased(sender->ring.arena),
     };
+    epi_cudaplane_moved(sender->io.dp, &moved);
+    stats_p->bytes_direct = moved.direct_bytes;
+    stats_p->bytes_staged = moved.staged_bytes;
     if (atomic_load_explicit(&sender->shared.counters.transport_known,
                              memory_order_acquire)) {
         (void)epi_text_copy(stats_p->transport, sizeof(stats_p->transport),

@@ -18,6 +18,7 @@
 #include "dataplane/dataplane.h"
 #include "discovery/route.h"
 #include "epdx/sender.h"
+#include "observe/observe.h"
 #include "wire/control.h"
 
 #define EPI_NO_INDEX UINT32_MAX
@@ -46,10 +47,10 @@ typedef struct epi_send_config {
     char bootstrap[EPDX_ADDRESS_MAX + 1]; /* "" : none */
     char token[sizeof(((epi_options_t *)0)->bootstrap_token)];
     char instance[EPI_INSTANCE_MAX + 1];
-    char curve_key[EPI_ROUTE_KEY + 1]; /* public, of curve_key_file; "": none */
-    char curve_key_file[EPI_OPTION_PATH];
-    char curve_allowed_file[EPI_OPTION_PATH];
-    char ca_file[EPI_OPTION_PATH];
+    char curve_key[EPI_ROUTE_KEY + 1]; /* public, of files; "": none */
+    epi_files_t files;
+    epi_memory_t memory; /* of the ring, and of the caller's own chunks */
+    uint64_t staging_bytes;
 } epi_send_config_t;
 
 /** A room that the caller spoke of, until its outcome is polled. */
@@ -58,6 +59,7 @@ typedef struct epi_send_slot {
     epdx_chunk_t chunk;   /* rows 0: the caller said that none will come */
     epdx_status_t status; /* how it ended, or ends; EPDX_OK until it failed */
     char reason[EPDX_REASON_MAX];
+    uint64_t sent_ns; /* the caller's alone; 0: free, or it is not watched */
 } epi_send_slot_t;
 
 typedef enum epi_send_order_kind {
@@ -91,6 +93,8 @@ typedef struct epi_send_shared {
     epi_mailbox_t *orders;
     epi_mailbox_t *ended;
     epi_send_counters_t counters;
+    epi_watch_t watch;    /* its trace is the I/O side's */
+    uint64_t show_due_ns; /* the caller's: when it shows its metrics again */
 } epi_send_shared_t;
 
 static inline void epi_send_count(_Atomic uint64_t *counter, uint64_t more)
@@ -98,8 +102,9 @@ static inline void epi_send_count(_Atomic uint64_t *counter, uint64_t more)
     atomic_fetch_add_explicit(counter, more, memory_order_relaxed);
 }
 
-/** Resolve parameters against settings; looks host up. EPDX_ERR_INVALID with
- *  words. In config.c. */
+/** Resolve parameters against settings; looks host and device up.
+ *  EPDX_ERR_INVALID with words, or EPDX_ERR_IO: the device cannot be used. In
+ *  config.c. */
 EPDX_MUST_CHECK epdx_status_t
 epi_send_config_make(const epdx_sender_params_t *params,
                      const epi_options_t *options, epi_send_config_t *config_p);

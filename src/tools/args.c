@@ -137,6 +137,19 @@ static epdx_status_t set_dtype(const epi_arg_t *arg, const char *value,
     return EPDX_OK;
 }
 
+static epdx_status_t set_memory(const epi_arg_t *arg, const char *value,
+                                epdx_memory_t *out)
+{
+    if (strcmp(value, "host") == 0) {
+        *out = EPDX_MEMORY_HOST;
+    } else if (strcmp(value, "cuda") == 0) {
+        *out = EPDX_MEMORY_CUDA;
+    } else {
+        return wrong(arg, value, "is not host or cuda");
+    }
+    return EPDX_OK;
+}
+
 static epdx_status_t set_part(const epi_arg_t *arg, const char *value,
                               epi_arg_part_t *out)
 {
@@ -188,6 +201,8 @@ static epdx_status_t set(const epi_arg_t *arg, const char *value, void *options)
         return add_address(arg, value, out);
     case EPI_ARG_DTYPE:
         return set_dtype(arg, value, out);
+    case EPI_ARG_MEMORY:
+        return set_memory(arg, value, out);
     case EPI_ARG_PART:
         return set_part(arg, value, out);
     case EPI_ARG_TEXT:

@@ -42,6 +42,7 @@ typedef enum epi_arg_kind {
     EPI_ARG_ADDRESS,   /* const char *, HOST:PORT; min is the least port */
     EPI_ARG_ADDRESSES, /* epi_arg_list_t of the same; repeatable */
     EPI_ARG_DTYPE,     /* epdx_dtype_t */
+    EPI_ARG_MEMORY,    /* epdx_memory_t */
     EPI_ARG_PART,      /* epi_arg_part_t, I < K <= max */
 } epi_arg_kind_t;
 

@@ -17,6 +17,7 @@ typedef struct options {
     const char *address;
     epi_arg_list_t addresses;
     epdx_dtype_t dtype;
+    epdx_memory_t memory;
     epi_arg_part_t part;
 } options_t;
 
@@ -33,6 +34,8 @@ static const epi_arg_t table[] = {
     {"to", "A", "addresses", EPI_ARG_ADDRESSES, offsetof(options_t, addresses),
      1, 0},
     {"dtype", "D", "a dtype", EPI_ARG_DTYPE, offsetof(options_t, dtype), 0, 0},
+    {"memory", "KIND", "a memory", EPI_ARG_MEMORY, offsetof(options_t, memory),
+     0, 0},
     {"part", "I/K", "a part", EPI_ARG_PART, offsetof(options_t, part), 0, 8},
 };
 
@@ -195,6 +198,18 @@ static void too_many_addresses(void **state)
     assert_string_equal(epdx_last_error(), "--to: more than 64 of them");
 }
 
+static void memory_is_host_or_cuda(void **state)
+{
+    (void)state;
+    assert_int_equal(PARSE("--memory=host"), EPDX_OK);
+    assert_int_equal(options.memory, EPDX_MEMORY_HOST);
+    assert_int_equal(PARSE("--memory", "cuda"), EPDX_OK);
+    assert_int_equal(options.memory, EPDX_MEMORY_CUDA);
+    assert_int_equal(PARSE("--flag"), EPDX_OK);
+    assert_int_equal(options.memory, EPDX_MEMORY_DEFAULT);
+    ASSERT_WRONG("--memory: \"gpu\" is not host or cuda", "--memory=gpu");
+}
+
 static void bad_dtype(void **state)
 {
     (void)state;
@@ -281,6 +296,7 @@ int main(void)
         cmocka_unit_test(bad_address),
         cmocka_unit_test(https_address),
         cmocka_unit_test(too_many_addresses),
+        cmocka_unit_test(memory_is_host_or_cuda),
         cmocka_unit_test(bad_dtype),
         cmocka_unit_test(bad_part),
         cmocka_unit_test(long_and_odd_values_stay_one_line),

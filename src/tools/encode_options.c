@@ -33,6 +33,8 @@ static const epi_arg_t table[] = {
      OPTION(host), 0, 0},
     {"ring-mb", "MB", "memory for rows under way (EPDX_ENCODE_RING_MB)",
      EPI_ARG_COUNT, OPTION(ring_mb), 1, MB_MAX},
+    {"memory", "KIND", "where rows are: host or cuda (EPDX_MEMORY)",
+     EPI_ARG_MEMORY, OPTION(memory), 0, 0},
     {"timeout", "S",
      "how long rows wait to be asked for\n"
      "(EPDX_WAITING_TIMEOUT_S)",

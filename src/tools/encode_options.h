@@ -15,6 +15,7 @@ typedef struct epi_encode_options {
     uint64_t timeout_ns;   /* 0: EPDX_WAITING_TIMEOUT_S */
     uint64_t hold;         /* EPI_ARG_UNSET: do not hold */
     epi_arg_part_t node;
+    epdx_memory_t memory; /* 0: EPDX_MEMORY */
     bool once;
     bool chunk_own;
     bool mpi; /* started by mpirun as one of several ranks */

@@ -8,7 +8,8 @@
  *
  * An item goes through the ring, in order: while the ring is full nothing else
  * can be done. One that the ring can never hold goes from own memory, as all do
- * with --chunk-own; own memory in use is held to the ring's size, or one item.
+ * with --chunk-own; own memory in use is held to the ring's size, or one item:
+ * encode_chunks.h.
  *
  * With --hold nothing is sent after so many items until SIGUSR1: a test can
  * then do to peers what it likes while their asks wait.
@@ -17,7 +18,6 @@
 
 #include <errno.h>
 #include <signal.h>
-#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
@@ -25,6 +25,7 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "base/text.h"
+#include "tools/encode_chunks.h"
 #include "tools/report.h"
 #include "tools/rooms.h"
 #include "tools/world.h"
@@ -40,9 +41,7 @@ typedef struct serve {
     epi_encode_totals_t totals;
     epi_source_item_t next; /* request == workload.count: no more */
     epdx_chunk_t chunk;     /* of next, filled, where rows > 0 */
-    void **own;             /* by place in workload.rows: what is to be freed */
-    uint64_t own_bytes;
-    uint64_t own_max;
+    epi_encode_chunks_t chunks;
     bool peers;
     bool full;          /* the ring was, when it was last tried */
     uint64_t hold;      /* items until the hold; EPI_ARG_UNSET: none */
@@ -147,97 +146,6 @@ static uint64_t count_items(serve_t *serve)
     return count;
 }
 
-static size_t place(const serve_t *serve, epi_source_item_t at)
-{
-    return serve->source->workload.requests[at.request].first + at.item;
-}
-
-static uint64_t item_bytes(const serve_t *serve, uint64_t rows)
-{
-    return rows *
-           (serve->source->main_row_bytes + serve->source->deepstack_row_bytes);
-}
-
-/* Own memory for the next item; EPDX_ERR_FULL: not now. */
-static epdx_status_t take_own(serve_t *serve, epdx_chunk_t *chunk)
-{
-    uint64_t rows = epi_source_rows(serve->source, serve->next);
-    uint64_t bytes = item_bytes(serve, rows);
-    char *memory;
-
-    if (serve->own_bytes > 0 && serve->own_bytes + bytes > serve->own_max) {
-        return EPDX_ERR_FULL;
-    }
-    memory = malloc(bytes);
-    if (memory == NULL) {
-        return epi_fail(EPDX_ERR_NO_MEMORY, "no %llu bytes for an item",
-                        (unsigned long long)bytes);
-    }
-    serve->own[place(serve, serve->next)] = memory;
-    serve->own_bytes += bytes;
-    *chunk = (epdx_chunk_t){rows, memory, NULL, 0};
-    if (serve->source->levels > 0) {
-        chunk->deepstack = memory + rows * serve->source->main_row_bytes;
-    }
-    return EPDX_OK;
-}
-
-/* The file's own memory, which the sender only reads. */
-static bool take_mapped(const serve_t *serve, epdx_chunk_t *chunk)
-{
-    const void *main, *deepstack;
-
-    if (!epi_source_mapped(serve->source, serve->next, &main, &deepstack)) {
-        return false;
-    }
-    *chunk = (epdx_chunk_t){epi_source_rows(serve->source, serve->next),
-                            (void *)(uintptr_t)main,
-                            (void *)(uintptr_t)deepstack, 0};
-    return true;
-}
-
-static epdx_status_t take_ring(serve_t *serve, epdx_chunk_t *chunk)
-{
-    return epdx_sender_lease(
-        serve->sender, epi_source_rows(serve->source, serve->next), chunk);
-}
-
-/* Make the next item's chunk, filled. EPDX_ERR_FULL: not now. */
-static epdx_status_t make_chunk(serve_t *serve)
-{
-    epdx_status_t status = EPDX_ERR_TOO_LARGE;
-    epdx_chunk_t chunk;
-
-    if (!serve->options->chunk_own) {
-        status = take_ring(serve, &chunk);
-    }
-    if (status == EPDX_ERR_TOO_LARGE) {
-        if (take_mapped(serve, &chunk)) {
-            serve->chunk = chunk;
-            return EPDX_OK;
-        }
-        status = take_own(serve, &chunk);
-    }
-    if (status != EPDX_OK) {
-        return status;
-    }
-    epi_source_fill(serve->source, serve->next, chunk.main, chunk.deepstack);
-    serve->chunk = chunk;
-    return EPDX_OK;
-}
-
-static void free_own(serve_t *serve, epi_source_item_t at)
-{
-    void **own = &serve->own[place(serve, at)];
-
-    if (*own != NULL) {
-        serve->own_bytes -=
-            item_bytes(serve, epi_source_rows(serve->source, at));
-        free(*own);
-        *own = NULL;
-    }
-}
-
 /* An item that cannot be made: whoever asks for it is told. */
 static epdx_status_t give_up(serve_t *serve, uint64_t room)
 {
@@ -260,7 +168,8 @@ static epdx_status_t send_next(serve_t *serve)
     epdx_status_t status = EPDX_OK;
 
     if (serve->chunk.rows == 0) {
-        status = make_chunk(serve);
+        status =
+            epi_encode_chunk_make(&serve->chunks, serve->next, &serve->chunk);
     }
     if (status == EPDX_ERR_NO_MEMORY) {
         return give_up(serve, room);
@@ -285,7 +194,7 @@ static void take_outcome(serve_t *serve, const epdx_outcome_t *outcome)
         at.item >= serve->source->workload.requests[at.request].count) {
         return;
     }
-    free_own(serve, at);
+    epi_encode_chunk_end(&serve->chunks, at);
     if (outcome->status == EPDX_OK) {
         serve->totals.delivered++;
     } else {
@@ -373,40 +282,34 @@ static epdx_status_t run(serve_t *serve)
     return status;
 }
 
-static void free_all(serve_t *serve)
-{
-    for (size_t i = 0; i < serve->source->workload.rows_count; i++) {
-        free(serve->own[i]);
-    }
-    free(serve->own);
-}
-
-epdx_status_t epi_encode_serve(const epi_encode_options_t *options,
-                               const epi_source_t *source,
+epdx_status_t epi_encode_serve(const epi_encode_serve_t *what,
                                epdx_sender_t *sender,
                                epi_encode_totals_t *totals_p)
 {
-    serve_t serve = {.options = options,
-                     .source = source,
-                     .sender = sender,
-                     .hold = options->hold};
+    serve_t serve = {
+        .options = what->options,
+        .source = what->source,
+        .sender = sender,
+        .chunks = {.options = what->options,
+                   .source = what->source,
+                   .sender = sender,
+                   .device = what->device},
+        .hold = what->options->hold,
+    };
     epdx_status_t status;
 
     epdx_sender_stats(sender, &serve.totals.sender);
-    serve.own_max = serve.totals.sender.ring_bytes;
+    serve.chunks.own_max = serve.totals.sender.ring_bytes;
     serve.totals.items = count_items(&serve);
     epi_progress_init(&serve.progress, epi_encode_args.program, "items",
                       serve.totals.items, false);
-    serve.own = calloc(source->workload.rows_count + 1, sizeof(*serve.own));
-    status = serve.own == NULL
-                 ? epi_fail(EPDX_ERR_NO_MEMORY, "no memory for %zu items",
-                            source->workload.rows_count)
-                 : run(&serve);
+    status = epi_encode_chunks_init(&serve.chunks);
+    if (status == EPDX_OK) {
+        status = run(&serve);
+    }
     epdx_sender_stats(sender, &serve.totals.sender);
     epdx_sender_close(sender);
-    if (serve.own != NULL) {
-        free_all(&serve);
-    }
+    epi_encode_chunks_fini(&serve.chunks);
     *totals_p = serve.totals;
     return status;
 }

@@ -17,6 +17,7 @@ typedef struct encode {
     epi_encode_options_t options;
     epi_source_t source;
     epi_world_t world;
+    epi_device_t device;
     epdx_bootstrap_t *bootstrap;
     char address[EPDX_ADDRESS_MAX + 1]; /* of the bootstrap server */
 } encode_t;
@@ -129,8 +130,7 @@ static epdx_status_t find_bootstrap(encode_t *encode)
     return status;
 }
 
-static epdx_status_t open_sender(const encode_t *encode,
-                                 epdx_sender_t **sender_p)
+static epdx_status_t open_sender(encode_t *encode, epdx_sender_t **sender_p)
 {
     const epi_encode_options_t *options = &encode->options;
     epdx_sender_params_t params = {
@@ -145,7 +145,14 @@ static epdx_status_t open_sender(const encode_t *encode,
         .ring_bytes = (size_t)options->ring_mb * MB,
         .waiting_timeout_ns = options->timeout_ns,
     };
+    epdx_status_t status = epi_device_open(
+        options->memory, (uint32_t)options->rank, &encode->device);
 
+    if (status != EPDX_OK) {
+        return status;
+    }
+    params.memory = epi_device_kind(&encode->device);
+    params.cuda = epi_device_cuda(&encode->device);
     return epdx_sender_open(&params, sender_p);
 }
 
@@ -168,14 +175,17 @@ static void print_totals(const encode_t *encode,
     epi_json_u64(&json, "bytes", totals->sender.bytes_offered);
     epi_json_double(&json, "seconds", totals->seconds);
     epi_json_text(&json, "transport", totals->sender.transport);
+    epi_device_json(&encode->device, &json);
+    epi_json_u64(&json, "bytes_staged", totals->sender.bytes_staged);
     epi_json_end(&json);
 }
 
-static int serve(const encode_t *encode, epdx_sender_t *sender)
+static int serve(encode_t *encode, epdx_sender_t *sender)
 {
+    epi_encode_serve_t what = {&encode->options, &encode->source,
+                               &encode->device};
     epi_encode_totals_t totals;
-    epdx_status_t status =
-        epi_encode_serve(&encode->options, &encode->source, sender, &totals);
+    epdx_status_t status = epi_encode_serve(&what, sender, &totals);
 
     print_totals(encode, &totals);
     if (status != EPDX_OK) {
@@ -231,6 +241,7 @@ int main(int argc, char **argv)
     }
     epi_encode_block_signals();
     exit_status = run(&encode);
+    epi_device_close(&encode.device);
     epdx_bootstrap_close(encode.bootstrap);
     epi_source_close(&encode.source);
     if (encode.options.mpi && encode.world.size > 0) {

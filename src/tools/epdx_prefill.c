@@ -64,6 +64,8 @@ static epdx_status_t open_admission(epi_prefill_t *prefill, epdx_group_t *group)
                 .host = options->host,
                 .pool_bytes = (size_t)options->pool_mb * MB,
                 .waiting_timeout_ns = options->timeout_ns,
+                .memory = epi_device_kind(prefill->device),
+                .cuda = epi_device_cuda(prefill->device),
             },
     };
 
@@ -120,6 +122,12 @@ static int run_ranks(epi_prefill_t *prefill, epi_source_t *source)
     if (status == EPDX_OK) {
         exit_status = 1;
         status = epi_world_agree(prefill->world,
+                                 epi_device_open(prefill->options->memory,
+                                                 prefill->world->rank,
+                                                 prefill->device));
+    }
+    if (status == EPDX_OK) {
+        status = epi_world_agree(prefill->world,
                                  epi_prefill_group(prefill->world, &group));
     }
     if (status == EPDX_OK) {
@@ -136,6 +144,7 @@ static int run_ranks(epi_prefill_t *prefill, epi_source_t *source)
     } else {
         epi_log_info("%s", epdx_last_error());
     }
+    epi_device_close(prefill->device);
     epdx_admission_close(prefill->admission);
     epdx_group_close(group);
     epi_source_close(source);
@@ -146,8 +155,12 @@ int main(int argc, char **argv)
 {
     static epi_prefill_options_t options = EPI_PREFILL_OPTIONS_PRESET;
     static epi_source_t source;
+    epi_device_t device = {.pinned = NULL};
     epi_world_t world;
-    epi_prefill_t prefill = {&options, &source, &world, NULL};
+    epi_prefill_t prefill = {.options = &options,
+                             .source = &source,
+                             .world = &world,
+                             .device = &device};
     int exit_status = 0;
 
     (void)argc;

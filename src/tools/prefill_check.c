@@ -27,6 +27,25 @@ static bool item_fits(const epi_source_t *source, epi_source_item_t at,
            landed->deepstack_bytes == rows * source->deepstack_row_bytes;
 }
 
+/* A part that the device does not give back is wrong as a whole. */
+static void verify_part(const epi_prefill_t *prefill, epi_source_item_t at,
+                        uint32_t part, const epdx_landed_t *landed,
+                        epi_wrong_t *wrong)
+{
+    bool main = part == EPI_PART_MAIN;
+    size_t bytes = main ? landed->main_bytes : landed->deepstack_bytes;
+    const void *rows;
+
+    if (epi_device_read(prefill->device,
+                        main ? landed->main : landed->deepstack, bytes,
+                        &rows) == EPDX_OK) {
+        (void)epi_source_verify_part(prefill->source, at, part, rows, wrong);
+    } else {
+        epi_log_error("%s", epdx_last_error());
+        wrong->bytes += bytes;
+    }
+}
+
 static void check_item(const epi_prefill_t *prefill, epi_source_item_t at,
                        const epdx_landed_t *landed,
                        epi_prefill_totals_t *totals)
@@ -37,8 +56,10 @@ static void check_item(const epi_prefill_t *prefill, epi_source_item_t at,
     if (!item_fits(source, at, landed)) {
         wrong.bytes = whole_item(source, at);
     } else if (prefill->options->verify) {
-        (void)epi_source_verify(source, at, landed->main, landed->deepstack,
-                                &wrong);
+        verify_part(prefill, at, EPI_PART_MAIN, landed, &wrong);
+        if (source->levels > 0) {
+            verify_part(prefill, at, EPI_PART_DEEPSTACK, landed, &wrong);
+        }
     }
     if (wrong.bytes > 0 && totals->mismatched_bytes == 0) {
         epi_log_error("rank %u: request %s item %zu: %llu wrong bytes, the "
@@ -53,16 +74,22 @@ static void check_item(const epi_prefill_t *prefill, epi_source_item_t at,
     totals->mismatched_bytes += wrong.bytes;
 }
 
-static epdx_status_t write_part(const char *dir, const char *name,
-                                bool deepstack, const epi_npy_shape_t *shape,
-                                const void *rows)
+static epdx_status_t write_part(const epi_prefill_t *prefill, const char *name,
+                                const epi_npy_shape_t *shape,
+                                const epdx_landed_t *landed, bool deepstack)
 {
+    const char *dir = prefill->options->out;
+    const void *rows;
     char path[PATH_MAX];
+    epdx_status_t status;
 
     if (!epi_npy_dir_path(dir, name, deepstack, path, sizeof(path))) {
         return epi_fail(EPDX_ERR_INVALID, "%s: the path is too long", dir);
     }
-    return epi_npy_write(path, shape, rows);
+    status = epi_device_read(
+        prefill->device, deepstack ? landed->deepstack : landed->main,
+        deepstack ? landed->deepstack_bytes : landed->main_bytes, &rows);
+    return status == EPDX_OK ? epi_npy_write(path, shape, rows) : status;
 }
 
 static epdx_status_t write_item(const epi_prefill_t *prefill, size_t index,
@@ -71,15 +98,13 @@ static epdx_status_t write_item(const epi_prefill_t *prefill, size_t index,
     const epi_source_t *source = prefill->source;
     const char *name = source->workload.requests[index].id;
     epi_npy_shape_t shape = {landed->span, source->hidden, source->dtype};
-    epdx_status_t status =
-        write_part(prefill->options->out, name, false, &shape, landed->main);
+    epdx_status_t status = write_part(prefill, name, &shape, landed, false);
 
     if (status != EPDX_OK || source->levels == 0) {
         return status;
     }
     shape.columns = source->hidden * source->levels;
-    return write_part(prefill->options->out, name, true, &shape,
-                      landed->deepstack);
+    return write_part(prefill, name, &shape, landed, true);
 }
 
 void epi_prefill_check(const epi_prefill_t *prefill, size_t index,

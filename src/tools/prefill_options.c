@@ -35,6 +35,8 @@ static const epi_arg_t table[] = {
      EPI_ARG_FLAG, OPTION(no_shard), 0, 0},
     {"pool-mb", "MB", "receive pool of a rank (EPDX_RECV_POOL_MB)",
      EPI_ARG_COUNT, OPTION(pool_mb), 1, MB_MAX},
+    {"memory", "KIND", "where rows land: host or cuda (EPDX_MEMORY)",
+     EPI_ARG_MEMORY, OPTION(memory), 0, 0},
     {"timeout", "S", "deadline of a request (EPDX_WAITING_TIMEOUT_S)",
      EPI_ARG_SECONDS, OPTION(timeout_ns), 0, 0},
     {"collective-timeout", "S", "deadline of one collective (300)",

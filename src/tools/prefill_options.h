@@ -14,6 +14,7 @@ typedef struct epi_prefill_options {
     uint64_t pool_mb;               /* 0: EPDX_RECV_POOL_MB */
     uint64_t timeout_ns;            /* 0: EPDX_WAITING_TIMEOUT_S */
     uint64_t collective_timeout_ns; /* 0: 300 s */
+    epdx_memory_t memory;           /* 0: EPDX_MEMORY */
     bool realtime;
     bool verify;
     bool no_shard;

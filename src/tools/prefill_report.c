@@ -29,9 +29,10 @@ static void print_failures(const report_t *report)
         printf("request %s failed: %s\n", totals->failures[i].id,
                totals->failures[i].reason);
     }
-    if (totals->failed > totals->failures_kept) {
+    if (totals->failed + totals->revoked > totals->failures_kept) {
         printf("... and %llu more\n",
-               (unsigned long long)(totals->failed - totals->failures_kept));
+               (unsigned long long)(totals->failed + totals->revoked -
+                                    totals->failures_kept));
     }
 }
 
@@ -101,6 +102,9 @@ static void json_collectives(epi_json_t *json,
     epi_json_u64(json, "ballot", collectives->ballot);
     epi_json_u64(json, "reason", collectives->reason);
     epi_json_u64(json, "reassembly", collectives->reassembly);
+    epi_json_u64(json, "launch", collectives->launch);
+    epi_json_u64(json, "nccl_groups", collectives->nccl_groups);
+    epi_json_u64(json, "nccl_broadcasts", collectives->nccl_broadcasts);
     epi_json_close(json, '{');
 }
 
@@ -141,8 +145,12 @@ static void print_json(const report_t *report)
     epi_json_u64(&json, "drains_pending", report->admission.drains_pending);
     json_collectives(&json, &report->admission.collectives);
     epi_json_text(&json, "transport", report->receiver.transport);
+    epi_device_json(report->prefill->device, &json);
+    epi_json_u64(&json, "bytes_direct", report->receiver.bytes_direct);
+    epi_json_u64(&json, "bytes_staged", report->receiver.bytes_staged);
     json_shape(&json, report);
     epi_json_u64(&json, "write_errors", report->write_errors);
+    epi_json_u64(&json, "revoked", totals->revoked);
     epi_json_u64(&json, "failed", totals->failed);
     epi_json_u64(&json, "mismatched_bytes", report->mismatched_bytes);
     epi_json_end(&json);
@@ -193,8 +201,8 @@ epdx_status_t epi_prefill_report(const epi_prefill_t *prefill,
     }
     status = gather(&report);
     if (status == EPDX_OK) {
-        *good_p = totals->failed == 0 && report.mismatched_bytes == 0 &&
-                  report.write_errors == 0;
+        *good_p = totals->failed == 0 && totals->revoked == 0 &&
+                  report.mismatched_bytes == 0 && report.write_errors == 0;
     }
     if (status == EPDX_OK && prefill->world->rank == 0) {
         derive(&report);

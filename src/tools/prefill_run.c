@@ -40,8 +40,6 @@ static void keep_failure(run_t *run, const char *id, const char *reason)
     epi_prefill_failure_t *failure;
     size_t index;
 
-    totals->failed++;
-    run->ended++;
     if (totals->failures_kept == EPI_PREFILL_FAILURES_KEPT ||
         !epi_workload_find(run->workload, id, &index)) {
         return;
@@ -87,6 +85,8 @@ static bool stage_next(run_t *run)
     }
     run->staged++;
     if (status != EPDX_OK) {
+        run->ended++;
+        run->totals->failed++;
         keep_failure(run, next->id, epdx_last_error());
     }
     return true;
@@ -158,17 +158,44 @@ static void take_failed(run_t *run, const epdx_rejected_t *failed)
     keep_failure(run, failed->id, reason);
 }
 
-static void give_back(run_t *run, const char *id)
+/* Its rows are in use until they are whole, also where nobody reads them. */
+static void give_back(run_t *run, const char *id, void *ready)
 {
-    if (epdx_admission_release(run->prefill->admission, id) != EPDX_OK) {
+    if (epdx_admission_release_after(run->prefill->admission, id, ready) !=
+        EPDX_OK) {
         epi_log_error("release of request %s: %s", id, epdx_last_error());
     }
+}
+
+static epdx_status_t take_decisions(run_t *run,
+                                    const epdx_decisions_t *decisions)
+{
+    epdx_status_t status =
+        epi_device_after(run->prefill->device, decisions->ready);
+
+    if (status != EPDX_OK) {
+        return status;
+    }
+    for (size_t i = 0; i < decisions->revoked_count; i++) {
+        run->totals->revoked++;
+        take_failed(run, &decisions->revoked[i]);
+    }
+    for (size_t i = 0; i < decisions->failed_count; i++) {
+        run->ended++;
+        run->totals->failed++;
+        take_failed(run, &decisions->failed[i]);
+    }
+    for (size_t i = 0; i < decisions->admitted_count; i++) {
+        take_admitted(run, &decisions->admitted[i]);
+        give_back(run, decisions->admitted[i].id, decisions->ready);
+    }
+    return EPDX_OK;
 }
 
 /* One cycle; *idle_p: nothing was decided. */
 static epdx_status_t cycle(run_t *run, bool *idle_p)
 {
-    epdx_decisions_t decisions = {NULL, 0, NULL, 0};
+    epdx_decisions_t decisions = {.admitted = NULL};
     uint64_t due;
     epdx_status_t status = due_now(run, &due);
 
@@ -181,15 +208,8 @@ static epdx_status_t cycle(run_t *run, bool *idle_p)
     if (status != EPDX_OK) {
         return status;
     }
-    for (size_t i = 0; i < decisions.failed_count; i++) {
-        take_failed(run, &decisions.failed[i]);
-    }
-    for (size_t i = 0; i < decisions.admitted_count; i++) {
-        take_admitted(run, &decisions.admitted[i]);
-        give_back(run, decisions.admitted[i].id);
-    }
     *idle_p = decisions.failed_count + decisions.admitted_count == 0;
-    return EPDX_OK;
+    return take_decisions(run, &decisions);
 }
 
 /* The I/O thread needs the core more than an empty drain does. */

@@ -6,6 +6,7 @@
 #define EPI_TOOLS_PREFILL_RUN_H
 
 #include "epdx/admission.h"
+#include "tools/device.h"
 #include "tools/prefill_options.h"
 #include "tools/report.h"
 #include "tools/world.h"
@@ -20,7 +21,8 @@ typedef struct epi_prefill_failure {
 typedef struct epi_prefill_totals {
     uint64_t admitted;
     uint64_t failed;
-    uint64_t items; /* of admitted requests */
+    uint64_t revoked; /* of those admitted: counted in both */
+    uint64_t items;   /* of admitted requests */
     uint64_t rows;
     uint64_t mismatched_bytes; /* on this rank */
     uint64_t write_errors;     /* of --out, on this rank */
@@ -36,6 +38,7 @@ typedef struct epi_prefill {
     const epi_source_t *source;
     const epi_world_t *world;
     epdx_admission_t *admission;
+    epi_device_t *device; /* where rows land */
 } epi_prefill_t;
 
 /** Run the whole workload. Zero-filled totals come back filled, in any case;

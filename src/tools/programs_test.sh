@@ -111,6 +111,34 @@ case_npy() {
     done
 }
 
+# The same with all rows in device memory. BIN holds the programs over the
+# fakes, which say so.
+case_cuda() {
+    local ranks
+    export EPDX_MEMORY=cuda EPDX_CUDA_STAGING_MB=4
+    for ranks in 1 2; do
+        round_trip bfloat16 2 "$ranks"
+        holds '"memory":"cuda","gpu":"fake","bytes_direct":0,'
+        [[ $last == *'"memory":"cuda","gpu":"fake",'* ]] || fail "encode: $last"
+    done
+    unset EPDX_MEMORY
+    trace
+    encode own --workload "$work/trace" --hidden 40 --once --chunk-own --memory cuda
+    prefill 2 --workload "$work/trace" --hidden 40 --encode "$address" --verify \
+        --no-shard --memory cuda || fail "epdx_prefill"
+    holds '"memory":"cuda"'
+    holds '"failed":0,"mismatched_bytes":0}'
+    ended "$pid" 0
+    # One side alone: rows do not care where the other has them.
+    rm "$work/prefill.log"
+    encode one --workload "$work/trace" --hidden 40 --once --memory cuda
+    prefill 1 --workload "$work/trace" --hidden 40 --encode "$address" --verify \
+        --memory host || fail "epdx_prefill"
+    holds '"memory":"host","bytes_direct":0,"bytes_staged":0,'
+    holds '"failed":0,"mismatched_bytes":0}'
+    ended "$pid" 0
+}
+
 trace() {
     printf '{"t": 0, "id": "a", "images": [3, 1, 40]}\n{"t": 0.01, "id": "b", "images": [7]}\n{"t": 0.02, "id": "c", "images": [1, 2, 3, 4, 5]}\n' >"$work/trace"
 }
@@ -257,9 +285,77 @@ case_arguments() {
     [[ $("$bin/epdx_prefill" --workload "$work/trace" --hidden 64 --levels 1 --sizes) == \
         '{"requests":3,"items":9,"rows":66,"largest_item_bytes":10240,"largest_request_bytes":11776}' ]] ||
         fail "--sizes"
-    "$bin/epdx_info" | grep -q '^EPDX_RECV_POOL_MB=4096 MiB$' || fail "epdx_info"
-    "$bin/epdx_info" --json | grep -q '{"name":"EPDX_RECV_POOL_MB","value":"4096","unit":"MiB","default":"4096",' ||
-        fail "epdx_info --json"
+}
+
+# run_doctor STATUS ARGUMENTS...: its output is in $said.
+run_doctor() {
+    local status=0 expected=$1
+    shift
+    said=$(timeout -k 5 "$DEADLINE" "$bin/epdx_info" --doctor "$@" 2>"$work/err.log") || status=$?
+    ((status == expected)) || fail "--doctor $*: exit status $status, not $expected: $said"
+}
+
+# told TEXT: the doctor said so.
+told() {
+    grep -qE -- "$1" <<<"$said" || fail "the doctor does not say \"$1\": $said"
+}
+
+# Versions, settings with their source, and what the doctor finds.
+case_info() {
+    said=$(EPDX_SPIN_US=7 "$bin/epdx_info")
+    told '^EPDX_RECV_POOL_MB=4096 MiB$'
+    told '\(default: 4096, source: default\)$'
+    told '\(default: 0, source: environment\)$'
+    told '^  within this node, from a ring: mapped/memory$'
+    said=$("$bin/epdx_info" --json)
+    told '\{"name":"EPDX_RECV_POOL_MB","value":"4096","unit":"MiB","default":"4096","source":"default",'
+    told '"ring_within_node":"mapped/memory",'
+    refused epdx_info '--encode: goes with --doctor' --encode 127.0.0.1:1
+    refused epdx_info '--mpi: goes alone' --mpi --json
+    [[ $("${launcher[@]}" -np 3 "$bin/epdx_info" --mpi | sort) == $'rank 0 of 3\nrank 1 of 3\nrank 2 of 3' ]] ||
+        fail "--mpi"
+}
+
+# It is clean here; each thing that is wrong is a failure with its cure.
+case_doctor() {
+    # As for the launcher above: Open MPI's TCP has threads and data races.
+    export OMPI_MCA_btl=self,vader OMPI_MCA_oob_tcp_if_include=lo
+    run_doctor 0
+    told '^ok +launch\.start +mpirun starts a job of 2 ranks'
+    told '^ok +ucx\.moves '
+    told '^ok +ucx\.mapped '
+    told '^ok +memory\.shared '
+    told 'failures: 0$'
+    EPDX_HOST=203.0.113.1 run_doctor 1
+    told '^fail +network\.host .*no address of this node'
+    told '^      cure: set EPDX_HOST'
+    EPDX_HOST=127.0.0.9 run_doctor 1
+    told '^fail +network\.first .*lo has 127\.0\.0\.1 before 127\.0\.0\.9'
+    UCX_TLS=tcp run_doctor 0
+    told '^warn +ucx\.shared_memory .* over tcp/lo '
+    UCX_TLS=there_is_none run_doctor 1
+    told '^fail +ucx\.moves '
+    PATH=/there/is/none run_doctor_alone
+    told '^warn +launch\.start +there is no mpirun in PATH'
+    run_doctor 1 --json --encode 127.0.0.1:1
+    told '"about":"encode.bootstrap","verdict":"fail"'
+    told '"failures":1\}$'
+    trace
+    encode encode --workload "$work/trace" --hidden 40
+    run_doctor 0 --encode "$address"
+    told "^ok +encode\\.bootstrap +$address has 1 encode ranks in 1 DP groups"
+    told '^ok +encode\.rank '
+    kill -TERM "$pid"
+    ended "$pid" 0
+    # One process a node speaks for all.
+    said=$("${launcher[@]}" -np 3 "$bin/epdx_info" --doctor 2>"$work/err.log")
+    told '^ok +launch\.start +mpirun starts a job of 3 ranks'
+    (($(grep -c launch.start <<<"$said") == 1)) || fail "not one of the ranks speaks: $said"
+}
+
+# Without PATH not even timeout is found.
+run_doctor_alone() {
+    said=$("$bin/epdx_info" --doctor 2>"$work/err.log") || fail "--doctor: $said"
 }
 
 # scripts/run.sh finds a wrong argument before it installs or builds anything.

@@ -139,8 +139,9 @@ void epi_source_fill(const epi_source_t *source, epi_source_item_t at,
     }
 }
 
-static uint64_t verify_part(const epi_source_t *source, epi_source_item_t at,
-                            uint32_t part, const void *in, epi_wrong_t *wrong_p)
+uint64_t epi_source_verify_part(const epi_source_t *source,
+                                epi_source_item_t at, uint32_t part,
+                                const void *in, epi_wrong_t *wrong_p)
 {
     epi_synthetic_t synthetic = synthetic_of(source, at, part);
     epdx_rows_t rows = {0, epi_source_rows(source, at)};
@@ -152,19 +153,6 @@ static uint64_t verify_part(const epi_source_t *source, epi_source_item_t at,
             part == EPI_PART_MAIN ? from_main : from_deepstack, in, wrong_p);
     }
     return epi_synthetic_verify(&synthetic, rows, in, wrong_p);
-}
-
-uint64_t epi_source_verify(const epi_source_t *source, epi_source_item_t at,
-                           const void *main, const void *deepstack,
-                           epi_wrong_t *wrong_p)
-{
-    uint64_t bytes = verify_part(source, at, EPI_PART_MAIN, main, wrong_p);
-
-    if (source->levels > 0) {
-        bytes +=
-            verify_part(source, at, EPI_PART_DEEPSTACK, deepstack, wrong_p);
-    }
-    return bytes;
 }
 
 void epi_source_close(epi_source_t *source)

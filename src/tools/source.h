@@ -110,11 +110,11 @@ void epi_source_fill(const epi_source_t *source, epi_source_item_t at,
 bool epi_source_mapped(const epi_source_t *source, epi_source_item_t at,
                        const void **main_p, const void **deepstack_p);
 
-/** Check all rows of both parts: the number of wrong bytes, added to *wrong_p
- *  too. */
-uint64_t epi_source_verify(const epi_source_t *source, epi_source_item_t at,
-                           const void *main, const void *deepstack,
-                           epi_wrong_t *wrong_p);
+/** Check all rows of one part, EPI_PART_MAIN or EPI_PART_DEEPSTACK: the number
+ *  of wrong bytes, added to *wrong_p too. */
+uint64_t epi_source_verify_part(const epi_source_t *source,
+                                epi_source_item_t at, uint32_t part,
+                                const void *in, epi_wrong_t *wrong_p);
 
 void epi_source_close(epi_source_t *source);
 

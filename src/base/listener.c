@@ -1,6 +1,6 @@
-/* listener.c: bound here and not by libmicrohttpd, so that a failure says what
+/* listener.c: bound here and not by whoever serves, so that a failure says what
  * failed and why. */
-#include "bootstrap/listener.h"
+#include "base/listener.h"
 
 #include <errno.h>
 #include <netdb.h>

@@ -1,6 +1,6 @@
-/* listener.h: a listening TCP socket. Only http_server.c. */
-#ifndef EPI_BOOTSTRAP_LISTENER_H
-#define EPI_BOOTSTRAP_LISTENER_H
+/* listener.h: a listening TCP socket. Open calls only. */
+#ifndef EPI_BASE_LISTENER_H
+#define EPI_BASE_LISTENER_H
 
 #include <stddef.h>
 #include <stdint.h>

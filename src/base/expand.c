@@ -1,0 +1,81 @@
+/* expand.c: see expand.h. */
+#include "base/expand.h"
+
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/text.h"
+
+#define NAMES 3
+
+static const char *const rank_names[NAMES] = {"OMPI_COMM_WORLD_RANK",
+                                              "PMIX_RANK", "SLURM_PROCID"};
+static const char *const local_names[NAMES] = {
+    "OMPI_COMM_WORLD_LOCAL_RANK", "MPI_LOCALRANKID", "SLURM_LOCALID"};
+
+/* The first of these variables that is set and not empty. */
+static const char *first_set(const char *const names[NAMES])
+{
+    for (size_t i = 0; i < NAMES; i++) {
+        const char *value = getenv(names[i]);
+
+        if (value != NULL && value[0] != '\0') {
+            return value;
+        }
+    }
+    return "0";
+}
+
+void epi_host_name(char host[EPI_HOST_BYTES])
+{
+    if (gethostname(host, EPI_HOST_BYTES) != 0) {
+        (void)snprintf(host, EPI_HOST_BYTES, "unknown");
+    }
+    host[EPI_HOST_BYTES - 1] = '\0';
+}
+
+const char *epi_rank_text(void)
+{
+    return first_set(rank_names);
+}
+
+unsigned epi_local_rank(void)
+{
+    uint64_t rank = 0;
+
+    return epi_text_number(first_set(local_names), UINT16_MAX, &rank)
+               ? (unsigned)rank
+               : 0;
+}
+
+bool epi_expand(const char *file, char *out, size_t size)
+{
+    size_t used = 0;
+    char host[EPI_HOST_BYTES];
+    char pid[24];
+
+    epi_host_name(host);
+    (void)snprintf(pid, sizeof(pid), "%ld", (long)getpid());
+    while (*file != '\0') {
+        char one[2] = {*file, '\0'};
+        const char *piece = one;
+        size_t length;
+
+        if (file[0] == '%' && file[1] != '\0' && strchr("hpr", file[1])) {
+            file++;
+            piece = *file == 'h' ? host : *file == 'p' ? pid : epi_rank_text();
+        }
+        file++;
+        length = strlen(piece);
+        if (length >= size - used) {
+            return false;
+        }
+        memcpy(out + used, piece, length);
+        used += length;
+    }
+    out[used] = '\0';
+    return true;
+}
