@@ -102,6 +102,10 @@ endif()
 install(FILES README.md CHANGELOG.md LICENSE
   DESTINATION ${CMAKE_INSTALL_DOCDIR} COMPONENT extra)
 install(DIRECTORY docs DESTINATION ${CMAKE_INSTALL_DOCDIR} COMPONENT extra)
+# What reads traces and metrics; the dashboard.
+install(DIRECTORY scripts/trace scripts/metrics
+  DESTINATION ${CMAKE_INSTALL_DATADIR}/epdx COMPONENT tools
+  USE_SOURCE_PERMISSIONS PATTERN __pycache__ EXCLUDE)
 
 # A module for Lmod, which finds the prefix by its own place.
 configure_file(scripts/packaging/lmod/epdx.lua.in epdx.lua @ONLY)

@@ -18,10 +18,10 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/listener.h"
 #include "base/log.h"
 #include "base/seldom.h"
 #include "bootstrap/answer.h"
-#include "base/listener.h"
 
 #define MEMORY_OF_A_CONNECTION ((size_t)16384)
 /* GnuTLS's default without the versions that are no longer safe. */

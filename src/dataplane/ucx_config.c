@@ -40,11 +40,6 @@ static const setting_t settings[] = {
     {.key = "KEEPALIVE_INTERVAL",
      .value = "1s",
      .unset = {"UCX_KEEPALIVE_INTERVAL"}},
-    /* Data as messages where there is no remote read (TCP, shared memory): they
-     * name the receiver's request, so that what comes after its end is thrown
-     * away; a put names an address. Within one host they ride shared memory:
-     * 3.9 against 2.9 GiB/s; over TCP alone no difference was seen. */
-    {.key = "RNDV_SCHEME", .value = "get_zcopy", .unset = {"UCX_RNDV_SCHEME"}},
     /* TCP listens on every interface, however the listener is bound: a plane
      * on 127.0.0.1 was seen to accept connections by the network's address. */
     {.key = "NET_DEVICES",
