@@ -101,7 +101,7 @@ def clock_error_us(trace):
     return 2 * max(errors, default=0) / 1000
 
 
-def findings(trace, merged):
+def findings(trace, merged, complete):
     events = trace["traceEvents"]
     for index, event in enumerate(events):
         wrong = of_form(event)
@@ -115,7 +115,8 @@ def findings(trace, merged):
     if dropped == 0:
         for spans in by_lane.values():
             yield from nesting(spans)
-        yield from untied(events, by_lane)
+        if complete:  # else spans that had begun are not told
+            yield from untied(events, by_lane)
         if merged:
             yield from one_sided(events, clock_error_us(trace))
 
@@ -141,7 +142,7 @@ def main():
             print(f"{path}: {error}")
             failed = True
             continue
-        found = list(findings(trace, options.merged))
+        found = list(findings(trace, options.merged, complete))
         found += [] if complete else ["its end is missing"]
         for finding in found[:SHOWN]:
             print(f"{path}: {finding}")
