@@ -80,8 +80,9 @@ typedef struct epdx_collectives {
 } epdx_collectives_t;
 
 typedef struct epdx_admission_stats {
-    uint64_t drains;         /**< calls */
-    uint64_t drains_pending; /**< of them with something pending */
+    uint64_t drains;           /**< calls */
+    uint64_t drains_pending;   /**< of them with something pending */
+    uint64_t drains_admitting; /**< of them that admitted a request */
     uint64_t admitted;
     uint64_t failed;
     uint64_t cancelled;         /**< of those failed */

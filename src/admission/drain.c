@@ -261,6 +261,7 @@ epdx_status_t epdx_admission_drain(epdx_admission_t *admission,
     epi_rebuild_poll(admission);
     status = step(admission, &admitted);
     admission->stats.admitted += status == EPDX_OK ? admitted : 0;
+    admission->stats.drains_admitting += status == EPDX_OK && admitted > 0;
     epi_nvtx_pop();
     epi_admission_watch_drain(admission, begun,
                               status == EPDX_OK ? admitted : 0, status);

@@ -143,6 +143,7 @@ static void print_json(const report_t *report)
     epi_json_double(&json, "land_ms_p99", report->p99_ms);
     epi_json_u64(&json, "drains", report->admission.drains);
     epi_json_u64(&json, "drains_pending", report->admission.drains_pending);
+    epi_json_u64(&json, "drains_admitting", report->admission.drains_admitting);
     json_collectives(&json, &report->admission.collectives);
     epi_json_text(&json, "transport", report->receiver.transport);
     epi_device_json(report->prefill->device, &json);

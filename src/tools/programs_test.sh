@@ -111,6 +111,16 @@ case_npy() {
     done
 }
 
+# one_group_a_drain: what NCCL did, beside the drains that admitted something.
+one_group_a_drain() {
+    local said groups drains
+    said=$(tail -n 1 "$work/prefill.log")
+    groups=$(sed 's/.*"nccl_groups":\([0-9]*\),.*/\1/' <<<"$said")
+    drains=$(sed 's/.*"drains_admitting":\([0-9]*\),.*/\1/' <<<"$said")
+    [[ $groups == "$drains" && $groups != 0 ]] ||
+        fail "$groups NCCL groups in $drains drains: $said"
+}
+
 # The same with all rows in device memory. BIN holds the programs over the
 # fakes, which say so.
 case_cuda() {
@@ -121,6 +131,7 @@ case_cuda() {
         holds '"memory":"cuda","gpu":"fake","bytes_direct":0,'
         [[ $last == *'"memory":"cuda","gpu":"fake",'* ]] || fail "encode: $last"
     done
+    one_group_a_drain # of the two ranks
     unset EPDX_MEMORY
     trace
     encode own --workload "$work/trace" --hidden 40 --once --chunk-own --memory cuda
