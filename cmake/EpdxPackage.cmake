@@ -51,6 +51,8 @@ manual pages of the calls.")
 set(CPACK_DEBIAN_TOOLS_PACKAGE_NAME epdx-tools)
 set(CPACK_DEBIAN_TOOLS_PACKAGE_SECTION net)
 set(CPACK_DEBIAN_TOOLS_PACKAGE_SHLIBDEPS ON)
+# Traces and dashboards come with scripts.
+set(CPACK_DEBIAN_TOOLS_PACKAGE_DEPENDS "python3:any")
 set(CPACK_DEBIAN_TOOLS_PACKAGE_RECOMMENDS "openmpi-bin")
 set(CPACK_DEBIAN_TOOLS_DESCRIPTION "${about}This package has the programs: an encode node and prefill ranks that
 serve, receive and check embeddings, the discovery server, and what prints
