@@ -18,10 +18,8 @@ COLUMNS = 80
 # Functions whose parameters a foreign library dictates.
 DICTATED = {
     ("src/observe/metrics_http.c", "on_request"),  # libmicrohttpd
-    ("src/bench/ping_ucx.c", "on_ping"),  # UCX
-    ("src/bench/raw_ucx_am.c", "on_end"),  # UCX
+    ("src/bench/raw_ucx.c", "on_counted"),  # UCX
     ("src/bench/raw_ucx_am.c", "on_item"),  # UCX
-    ("src/bench/raw_ucx_put.c", "on_end"),  # UCX
     ("src/bootstrap/http_server.c", "on_query_field"),  # libmicrohttpd
     ("src/bootstrap/http_server.c", "on_request"),  # libmicrohttpd
     ("src/dataplane/ucx_mapped.c", "epi_ucx_on_announce"),  # UCX

@@ -219,12 +219,10 @@ epi_entry_t *epi_entry_find(epdx_admission_t *admission, const char *id,
 static epdx_status_t check_stage(epdx_admission_t *admission,
                                  const epdx_request_t *request)
 {
-    if (request->id == NULL || !epi_text_quotable(request->id, EPDX_ID_MAX)) {
-        return epi_fail(
-            EPDX_ERR_INVALID,
-            "a request's id has 1 to %d bytes, none of them a control "
-            "character",
-            EPDX_ID_MAX);
+    epdx_status_t status = epi_request_check_id(request);
+
+    if (status != EPDX_OK) {
+        return status;
     }
     if (admission->pending_count == admission->pending_max) {
         return epi_fail(EPDX_ERR_FULL,

@@ -23,19 +23,6 @@ void epi_ping_pause(void)
     (void)nanosleep(&time, NULL);
 }
 
-static ucs_status_t on_ping(void *arg, const void *header, size_t header_bytes,
-                            void *data, size_t bytes,
-                            const ucp_am_recv_param_t *param)
-{
-    (void)header;
-    (void)header_bytes;
-    (void)data;
-    (void)bytes;
-    (void)param;
-    ((ucx_ping_t *)arg)->received++;
-    return UCS_OK;
-}
-
 static void ping_close(epi_ping_t *base)
 {
     ucx_ping_t *ping = (ucx_ping_t *)base;
@@ -55,7 +42,7 @@ static epdx_status_t ping_open(epi_bench_t *bench, epi_ping_t **ping_p)
     ping->base = (epi_ping_t){&epi_ping_ucx, bench};
     status = epi_raw_ucx_open(&ping->raw, bench->team, UCP_FEATURE_AM);
     if (status == EPDX_OK) {
-        status = epi_raw_ucx_handle(&ping->raw, AM_PING, on_ping, ping);
+        status = epi_raw_ucx_count(&ping->raw, AM_PING, &ping->received);
     }
     status = epi_team_agree(bench->team, status);
     if (status != EPDX_OK) {

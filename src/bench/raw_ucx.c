@@ -131,6 +131,25 @@ epdx_status_t epi_raw_ucx_handle(epi_raw_ucx_t *raw, unsigned id,
                : epi_raw_ucx_fail("ucp_worker_set_am_recv_handler", status);
 }
 
+static ucs_status_t on_counted(void *arg, const void *header,
+                               size_t header_bytes, void *data, size_t bytes,
+                               const ucp_am_recv_param_t *param)
+{
+    (void)header;
+    (void)header_bytes;
+    (void)data;
+    (void)bytes;
+    (void)param;
+    (*(size_t *)arg)++;
+    return UCS_OK;
+}
+
+epdx_status_t epi_raw_ucx_count(epi_raw_ucx_t *raw, unsigned id,
+                                size_t *count_p)
+{
+    return epi_raw_ucx_handle(raw, id, on_counted, count_p);
+}
+
 epdx_status_t epi_raw_ucx_wait(epi_raw_ucx_t *raw, ucs_status_ptr_t request)
 {
     ucs_status_t status;

@@ -30,6 +30,10 @@ EPDX_MUST_CHECK epdx_status_t epi_raw_ucx_handle(epi_raw_ucx_t *raw,
                                                  ucp_am_recv_callback_t handler,
                                                  void *arg);
 
+/** Count active messages of an id: *count_p goes up by one for each. */
+EPDX_MUST_CHECK epdx_status_t epi_raw_ucx_count(epi_raw_ucx_t *raw, unsigned id,
+                                                size_t *count_p);
+
 /** Wait for a request that a call gave, progressing. */
 EPDX_MUST_CHECK epdx_status_t epi_raw_ucx_wait(epi_raw_ucx_t *raw,
                                                ucs_status_ptr_t request);

@@ -82,20 +82,6 @@ static void progress(am_way_t *way)
     }
 }
 
-/* A receiver progresses until it comes: answers of UCX's own go out then. */
-static ucs_status_t on_end(void *arg, const void *header, size_t header_bytes,
-                           void *data, size_t bytes,
-                           const ucp_am_recv_param_t *param)
-{
-    (void)header;
-    (void)header_bytes;
-    (void)data;
-    (void)bytes;
-    (void)param;
-    ((am_way_t *)arg)->ends++;
-    return UCS_OK;
-}
-
 static epdx_status_t map(am_way_t *way)
 {
     ucp_mem_map_params_t params = {
@@ -144,7 +130,7 @@ static epdx_status_t open_as(epi_bench_t *bench, const epi_way_ops_t *ops,
         status = epi_raw_ucx_handle(&way->raw, AM_ITEM, on_item, way);
     }
     if (status == EPDX_OK) {
-        status = epi_raw_ucx_handle(&way->raw, AM_END, on_end, way);
+        status = epi_raw_ucx_count(&way->raw, AM_END, &way->ends);
     }
     if (status == EPDX_OK) {
         status = map(way);
@@ -223,6 +209,7 @@ static epdx_status_t receive(am_way_t *way, const epi_round_t *round,
         progress(way);
     }
     *seconds_p = (double)(epi_now_ns() - start) / 1e9;
+    /* Until the end comes: answers of UCX's own go out meanwhile. */
     while (way->ends < way->rounds && way->cause == UCS_OK) {
         progress(way);
     }

@@ -41,19 +41,6 @@ static void on_put(void *request, ucs_status_t status, void *user_data)
     ucp_request_free(request);
 }
 
-static ucs_status_t on_end(void *arg, const void *header, size_t header_bytes,
-                           void *data, size_t bytes,
-                           const ucp_am_recv_param_t *param)
-{
-    (void)header;
-    (void)header_bytes;
-    (void)data;
-    (void)bytes;
-    (void)param;
-    ((put_way_t *)arg)->ends++;
-    return UCS_OK;
-}
-
 static epdx_status_t map(put_way_t *way, target_t *target)
 {
     ucp_mem_map_params_t params = {
@@ -144,7 +131,7 @@ static epdx_status_t way_open(epi_bench_t *bench, epi_way_t **way_p)
     status = epi_raw_ucx_open(&way->raw, bench->team,
                               UCP_FEATURE_RMA | UCP_FEATURE_AM);
     if (status == EPDX_OK) {
-        status = epi_raw_ucx_handle(&way->raw, AM_END, on_end, way);
+        status = epi_raw_ucx_count(&way->raw, AM_END, &way->ends);
     }
     status = epi_team_agree(bench->team, status);
     if (status == EPDX_OK) {

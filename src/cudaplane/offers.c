@@ -16,15 +16,6 @@
 #include "cudaplane/cudaplane_internal.h"
 #include "memory/event.h"
 
-static bool inside(const epi_cp_region_t *region, const epi_dp_send_t *send)
-{
-    uintptr_t first = (uintptr_t)region->base;
-    uintptr_t at = (uintptr_t)send->payload;
-
-    return at >= first && at - first <= region->bytes &&
-           send->payload_bytes <= region->bytes - (at - first);
-}
-
 static bool is_staged(const epi_dp_send_t *send)
 {
     const epi_cp_region_t *region = (const void *)send->region;
@@ -40,7 +31,9 @@ static epdx_status_t check(epi_cp_plane_t *plane, const epi_dp_send_t *send)
         return epi_fail(EPDX_ERR_INVALID, "data plane: a header of %zu bytes",
                         send->header_bytes);
     }
-    if (region != NULL && send->payload_bytes > 0 && !inside(region, send)) {
+    if (region != NULL && send->payload_bytes > 0 &&
+        !epi_dp_inside(region->base, region->bytes, send->payload,
+                       send->payload_bytes)) {
         return epi_fail(EPDX_ERR_INVALID,
                         "data plane: an offer of %zu bytes outside its region",
                         send->payload_bytes);

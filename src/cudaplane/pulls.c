@@ -38,15 +38,6 @@ void epi_cp_refuse(epi_dataplane_t *dp, epi_dp_offer_t *offer)
     epi_cp_give_back(plane, transfer);
 }
 
-static bool inside(const epi_cp_region_t *region, const epi_dp_target_t *target)
-{
-    uintptr_t first = (uintptr_t)region->base;
-    uintptr_t at = (uintptr_t)target->at;
-
-    return at >= first && at - first <= region->bytes &&
-           target->bytes <= region->bytes - (at - first);
-}
-
 static epdx_status_t check(epi_cp_plane_t *plane,
                            const epi_cp_transfer_t *transfer,
                            const epi_dp_target_t *target)
@@ -61,7 +52,8 @@ static epdx_status_t check(epi_cp_plane_t *plane,
     if (target->bytes == 0) {
         return EPDX_OK;
     }
-    if (region == NULL || !inside(region, target)) {
+    if (region == NULL || !epi_dp_inside(region->base, region->bytes,
+                                         target->at, target->bytes)) {
         return epi_fail(EPDX_ERR_INVALID,
                         "data plane: a pull of %zu bytes outside its region",
                         target->bytes);

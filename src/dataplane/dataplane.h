@@ -141,4 +141,14 @@ struct epi_dataplane {
 EPDX_MUST_CHECK epdx_status_t epi_dataplane_ucx(const char *host,
                                                 epi_dataplane_t **dp_p);
 
+/** Whether [target, target + length) lies in [base, base + bytes). */
+static inline bool epi_dp_inside(const void *base, size_t bytes,
+                                 const void *target, size_t length)
+{
+    uintptr_t first = (uintptr_t)base;
+    uintptr_t at = (uintptr_t)target;
+
+    return at >= first && at - first <= bytes && length <= bytes - (at - first);
+}
+
 #endif

@@ -1,6 +1,6 @@
 /*
  * plane.h: what every plane needs, for the files of this folder only: the
- * event queue, and whether a range lies in a region. One thread.
+ * event queue. One thread.
  *
  * Room for an event is reserved when what will end in it begins, so that a
  * completion always finds room and a caller learns of a full queue while
@@ -56,15 +56,5 @@ bool epi_dp_events_forget(epi_dp_events_t *events, epi_dp_event_kind_t kind,
 
 /** Frees the ring; zeroed events are allowed. */
 void epi_dp_events_fini(epi_dp_events_t *events);
-
-/** Whether [target, target + length) lies in [base, base + bytes). */
-static inline bool epi_dp_inside(const void *base, size_t bytes,
-                                 const void *target, size_t length)
-{
-    uintptr_t first = (uintptr_t)base;
-    uintptr_t at = (uintptr_t)target;
-
-    return at >= first && at - first <= bytes && length <= bytes - (at - first);
-}
 
 #endif

@@ -86,6 +86,10 @@ EPDX_MUST_CHECK epdx_status_t epi_receive_config_make(
     const epdx_receiver_params_t *params, const epi_options_t *options,
     epi_receive_config_t *config_p);
 
+/** Whether a request's id is one. EPDX_ERR_INVALID, with words. In stage.c. */
+EPDX_MUST_CHECK epdx_status_t
+epi_request_check_id(const epdx_request_t *request);
+
 /** The tables of a receiver's jobs. In job.c. */
 EPDX_MUST_CHECK epdx_status_t epi_jobs_init(epdx_receiver_t *receiver);
 void epi_jobs_fini(epdx_receiver_t *receiver);

@@ -50,8 +50,7 @@ static epdx_status_t check_item(const epdx_request_t *request, size_t index)
     return EPDX_OK;
 }
 
-static epdx_status_t check_request(const epdx_receiver_t *receiver,
-                                   const epdx_request_t *request)
+epdx_status_t epi_request_check_id(const epdx_request_t *request)
 {
     if (request->id == NULL || !epi_text_quotable(request->id, EPDX_ID_MAX)) {
         return epi_fail(
@@ -59,6 +58,17 @@ static epdx_status_t check_request(const epdx_receiver_t *receiver,
             "a request's id has 1 to %d bytes, none of them a control "
             "character",
             EPDX_ID_MAX);
+    }
+    return EPDX_OK;
+}
+
+static epdx_status_t check_request(const epdx_receiver_t *receiver,
+                                   const epdx_request_t *request)
+{
+    epdx_status_t status = epi_request_check_id(request);
+
+    if (status != EPDX_OK) {
+        return status;
     }
     if (request->item_count == 0 || request->items == NULL) {
         return epi_fail(EPDX_ERR_INVALID, "request %s has no items",
@@ -72,7 +82,7 @@ static epdx_status_t check_request(const epdx_receiver_t *receiver,
                         receiver->shared.config.max_items);
     }
     for (size_t i = 0; i < request->item_count; i++) {
-        epdx_status_t status = check_item(request, i);
+        status = check_item(request, i);
 
         if (status != EPDX_OK) {
             return status;
