@@ -110,12 +110,15 @@ static void *raw_bind(void *context, int type, uint16_t *port_p)
     char endpoint[128];
     size_t size = sizeof(endpoint);
     void *socket = zmq_socket(context, type);
+    int limit_ms = (int)(LIMIT_NS / EPI_MS);
     int none = 0;
     int rc = -1;
 
     assert_non_null(socket);
     assert_int_equal(zmq_setsockopt(socket, ZMQ_LINGER, &none, sizeof(none)),
                      0);
+    assert_int_equal(
+        zmq_setsockopt(socket, ZMQ_RCVTIMEO, &limit_ms, sizeof(limit_ms)), 0);
     (void)snprintf(endpoint, sizeof(endpoint), "tcp://127.0.0.1:%u",
                    (unsigned)*port_p);
     /* The kernel may still hold the port for a moment after its close. */
@@ -146,14 +149,31 @@ static void *raw_push(void *context, const epi_control_t *control)
     return push;
 }
 
-/** A port that nobody listens on. */
-static uint16_t free_port(void *context)
+static int tcp_bind(uint16_t *port_p)
 {
-    uint16_t port = 0;
-    void *socket = raw_bind(context, ZMQ_PULL, &port);
+    struct sockaddr_in at = {.sin_family = AF_INET,
+                             .sin_port = htons(*port_p),
+                             .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    socklen_t size = sizeof(at);
+    int yes = 1;
+    int fd = socket(AF_INET, SOCK_STREAM, 0);
 
-    assert_int_equal(zmq_close(socket), 0);
-    return port;
+    assert_true(fd >= 0);
+    assert_int_equal(
+        setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof(yes)), 0);
+    assert_int_equal(bind(fd, (struct sockaddr *)&at, sizeof(at)), 0);
+    assert_int_equal(getsockname(fd, (struct sockaddr *)&at, &size), 0);
+    *port_p = ntohs(at.sin_port);
+    return fd;
+}
+
+/** A port that nobody listens on. While the socket given is open, listeners
+ * that ask for this very port get it, and nobody is given it by chance: a port
+ * merely let go may soon be that of another test. */
+static int hold_port(uint16_t *port_p)
+{
+    *port_p = 0;
+    return tcp_bind(port_p);
 }
 
 static void test_frames_arrive_byte_for_byte(void **state)
@@ -266,7 +286,8 @@ static void test_a_peer_that_comes_later_gets_what_was_sent(void **state)
 {
     epi_control_t *control = open_at("127.0.0.1", 1, 0);
     void *context = zmq_ctx_new();
-    uint16_t port = free_port(context);
+    uint16_t port;
+    int held = hold_port(&port);
     char text[16];
     uint32_t peer = 0;
     void *pull;
@@ -285,13 +306,15 @@ static void test_a_peer_that_comes_later_gets_what_was_sent(void **state)
     assert_int_equal(zmq_close(pull), 0);
     assert_int_equal(zmq_ctx_term(context), 0);
     epi_control_close(control);
+    (void)close(held);
 }
 
 static void test_full_when_the_queue_of_a_peer_is_full(void **state)
 {
     epi_control_t *control = open_at("127.0.0.1", 1, 0);
     void *context = zmq_ctx_new();
-    uint16_t port = free_port(context);
+    uint16_t port;
+    int held = hold_port(&port);
     epdx_status_t status = EPDX_OK;
     uint32_t peer = 0;
     int sent = 0;
@@ -308,13 +331,15 @@ static void test_full_when_the_queue_of_a_peer_is_full(void **state)
     assert_non_null(strstr(epdx_last_error(), "is full"));
     assert_int_equal(zmq_ctx_term(context), 0);
     epi_control_close(control);
+    (void)close(held);
 }
 
 static void test_a_peer_that_closes_and_comes_back(void **state)
 {
     epi_control_t *control = open_at("127.0.0.1", 2, 0);
     void *context = zmq_ctx_new();
-    uint16_t port = 0;
+    uint16_t port;
+    int held = hold_port(&port);
     void *pull = raw_bind(context, ZMQ_PULL, &port);
     char text[16];
     uint32_t peer = 99;
@@ -333,6 +358,7 @@ static void test_a_peer_that_closes_and_comes_back(void **state)
     assert_int_equal(zmq_close(pull), 0);
     assert_int_equal(zmq_ctx_term(context), 0);
     epi_control_close(control);
+    (void)close(held);
 }
 
 /** A child that listens, tells its port, and then does nothing. */
@@ -384,20 +410,9 @@ static void test_a_silent_peer_is_down(void **state)
 
 static int tcp_listen(uint16_t *port_p)
 {
-    struct sockaddr_in at = {.sin_family = AF_INET,
-                             .sin_port = htons(*port_p),
-                             .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-    socklen_t size = sizeof(at);
-    int yes = 1;
-    int fd = socket(AF_INET, SOCK_STREAM, 0);
+    int fd = tcp_bind(port_p);
 
-    assert_true(fd >= 0);
-    assert_int_equal(
-        setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof(yes)), 0);
-    assert_int_equal(bind(fd, (struct sockaddr *)&at, sizeof(at)), 0);
     assert_int_equal(listen(fd, 4), 0);
-    assert_int_equal(getsockname(fd, (struct sockaddr *)&at, &size), 0);
-    *port_p = ntohs(at.sin_port);
     return fd;
 }
 
@@ -408,7 +423,8 @@ static void test_a_stranger_on_the_port_is_got_over(void **state)
     static const char words[64] = "\xff\0\0\0\0\0\0\0\0\x7f\3\0STRANGE";
     epi_control_t *control = open_at("127.0.0.1", 1, 0);
     void *context = zmq_ctx_new();
-    uint16_t port = 0;
+    uint16_t port;
+    int held = hold_port(&port);
     int listener = tcp_listen(&port);
     char text[64];
     uint32_t peer = 0;
@@ -446,6 +462,7 @@ static void test_a_stranger_on_the_port_is_got_over(void **state)
     assert_int_equal(zmq_close(pull), 0);
     assert_int_equal(zmq_ctx_term(context), 0);
     epi_control_close(control);
+    (void)close(held);
 }
 
 static void test_disconnect_forgets_the_peer(void **state)
