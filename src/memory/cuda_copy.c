@@ -3,6 +3,7 @@
  * and events belong to whoever opened them, and to one thread at a time.
  */
 #include "base/log.h"
+#include "memory/available.h"
 #include "memory/cuda_internal.h"
 
 static epdx_status_t cuda_pin(int device, size_t bytes, void **base_p)
@@ -10,8 +11,12 @@ static epdx_status_t cuda_pin(int device, size_t bytes, void **base_p)
     void *base = NULL;
     cudaError_t error;
     int before;
-    epdx_status_t status = epi_cuda_enter(device, &before);
+    epdx_status_t status = epi_available_check("pinned host memory",
+                                               "EPDX_CUDA_STAGING_MB", bytes);
 
+    if (status == EPDX_OK) {
+        status = epi_cuda_enter(device, &before);
+    }
     if (status != EPDX_OK) {
         return status;
     }

@@ -9,6 +9,7 @@
 
 #include "base/checked.h"
 #include "base/error.h"
+#include "memory/available.h"
 #include "memory/host_pages.h"
 
 #ifndef MADV_POPULATE_WRITE
@@ -36,7 +37,8 @@ bool epi_host_mapped(size_t bytes, size_t *mapped_p)
 }
 
 /** One write a page. A kernel that is out of memory ends the process here
- *  instead of answering, which is why the advice below is tried first. */
+ *  instead of answering, as it may with the advice below too: the size was
+ *  checked before, by epi_available_check(). */
 static void touch_each_page(void *base, size_t mapped)
 {
     volatile unsigned char *bytes = base;
@@ -79,6 +81,11 @@ static epdx_status_t host_alloc(int device, size_t bytes, void **base_p)
     if (!epi_host_mapped(bytes, &mapped)) {
         return epi_fail(EPDX_ERR_NO_MEMORY,
                         "cannot map %zu bytes of host memory", bytes);
+    }
+    status = epi_available_check(
+        "host memory", "EPDX_RECV_POOL_MB or EPDX_ENCODE_RING_MB", mapped);
+    if (status != EPDX_OK) {
+        return status;
     }
     base = mmap(NULL, mapped, PROT_READ | PROT_WRITE,
                 MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);

@@ -8,8 +8,9 @@
  *  again; false: none, or too many. */
 bool epi_host_mapped(size_t bytes, size_t *mapped_p);
 
-/** Large pages where the kernel has them, and every page touched.
- *  EPDX_ERR_NO_MEMORY with the size in words. */
+/** Large pages where the kernel has them, and every page touched. So much is
+ *  available (memory/available.h). EPDX_ERR_NO_MEMORY with the size in words.
+ */
 EPDX_MUST_CHECK epdx_status_t epi_host_populate(void *base, size_t mapped);
 
 #endif

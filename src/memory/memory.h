@@ -28,7 +28,8 @@ typedef struct epi_memory_ops {
     epi_memory_kind_t kind;
     const char *name;
     /** bytes of page-aligned memory, every page touched, so that no transfer
-     *  pays for first touch. EPDX_ERR_NO_MEMORY with the size in words;
+     *  pays for first touch. EPDX_ERR_NO_MEMORY with the size in words,
+     *  for host memory before anything is touched (memory/available.h);
      *  EPDX_ERR_IO: the device fails. */
     epdx_status_t (*alloc)(int device, size_t bytes, void **base_p);
     void (*release)(int device, void *base, size_t bytes);

@@ -1,7 +1,8 @@
 /*
  * shared.c: host memory that other processes of the host can map: an anonymous
- * file, sealed so that nobody can take pages from under a reader. Its size is
- * limited as memory is, not by /dev/shm. Any thread.
+ * file, sealed so that nobody can take pages from under a reader. Neither
+ * /dev/shm nor the kernel limits its size, so that is checked against what
+ * memory there is. Any thread.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -12,6 +13,7 @@
 #include <unistd.h>
 
 #include "base/error.h"
+#include "memory/available.h"
 #include "memory/host_pages.h"
 #include "memory/memory.h"
 
@@ -82,7 +84,11 @@ static epdx_status_t shared_alloc(int device, size_t bytes, void **base_p)
         return epi_fail(EPDX_ERR_NO_MEMORY,
                         "cannot make %zu bytes of shared memory", bytes);
     }
-    status = make(mapped, &block->fd, &block->base);
+    status =
+        epi_available_check("shared memory", "EPDX_ENCODE_RING_MB", mapped);
+    if (status == EPDX_OK) {
+        status = make(mapped, &block->fd, &block->base);
+    }
     if (status != EPDX_OK) {
         free(block);
         return status;

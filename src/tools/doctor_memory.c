@@ -73,28 +73,58 @@ static epi_verdict_t locked(const void *of, epi_finding_t *finding)
         facts->locked_bytes / MIB, wanted / MIB);
 }
 
+static const char *fits(const epi_memory_facts_t *facts, uint64_t bytes)
+{
+    return bytes > facts->available.bytes ? "is refused" : "fits";
+}
+
+/* Of a rank in device memory. */
+static epi_verdict_t staging(const epi_memory_facts_t *facts,
+                             epi_finding_t *finding)
+{
+    if (facts->available.bytes < facts->staging_bytes) {
+        return epi_say_fail(
+            finding, "lower EPDX_CUDA_STAGING_MB, or give the job more memory",
+            "%" PRIu64 " MiB of memory are available: %" PRIu64
+            " MiB for the rows of a device are refused; by %s",
+            facts->available.bytes / MIB, facts->staging_bytes / MIB,
+            facts->available.bound);
+    }
+    return epi_say_ok(finding,
+                      "%" PRIu64 " MiB are available: for %" PRIu64
+                      " ranks that stage rows in %" PRIu64 " MiB",
+                      facts->available.bytes / MIB,
+                      facts->available.bytes / facts->staging_bytes,
+                      facts->staging_bytes / MIB);
+}
+
 static epi_verdict_t available(const void *of, epi_finding_t *finding)
 {
     const epi_memory_facts_t *facts = of;
+    uint64_t bytes = facts->available.bytes;
 
-    if (facts->available == 0) {
+    if (bytes == EPI_AVAILABLE_UNKNOWN) {
         return EPI_VERDICT_NONE;
     }
-    if (facts->available < larger(facts->pool_bytes, facts->ring_bytes)) {
-        return epi_say_warn(
+    if (facts->device) {
+        return staging(facts, finding);
+    }
+    if (bytes < larger(facts->pool_bytes, facts->ring_bytes)) {
+        return epi_say_fail(
             finding,
             "lower EPDX_RECV_POOL_MB or EPDX_ENCODE_RING_MB, or give the job "
             "more memory",
-            "%" PRIu64 " MiB of memory are available; a prefill rank takes a "
-            "pool of %" PRIu64 " MiB, an encode rank a ring of %" PRIu64,
-            facts->available / MIB, facts->pool_bytes / MIB,
-            facts->ring_bytes / MIB);
+            "%" PRIu64 " MiB of memory are available: a prefill rank's pool of "
+            "%" PRIu64 " MiB %s, an encode rank's ring of %" PRIu64
+            " MiB %s; by %s",
+            bytes / MIB, facts->pool_bytes / MIB,
+            fits(facts, facts->pool_bytes), facts->ring_bytes / MIB,
+            fits(facts, facts->ring_bytes), facts->available.bound);
     }
     return epi_say_ok(finding,
                       "%" PRIu64 " MiB are available: for %" PRIu64
                       " pools of %" PRIu64 " MiB",
-                      facts->available / MIB,
-                      facts->available / facts->pool_bytes,
+                      bytes / MIB, bytes / facts->pool_bytes,
                       facts->pool_bytes / MIB);
 }
 

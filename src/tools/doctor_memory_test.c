@@ -13,9 +13,10 @@ static epi_memory_facts_t fine(void)
                                 .shm_writable = true,
                                 .locked_bytes = EPI_UNLIMITED,
                                 .rdma = true,
-                                .available = 9000 * MIB,
+                                .available = {9000 * MIB, "MemAvailable"},
                                 .pool_bytes = 4096 * MIB,
                                 .ring_bytes = 1024 * MIB,
+                                .staging_bytes = 256 * MIB,
                                 .shared = true,
                                 .namespaces = "pid:[1] and ipc:[2]"};
 }
@@ -86,13 +87,46 @@ static void test_available_memory(void **state)
     epi_memory_facts_t facts = fine();
 
     (void)state;
-    facts.available = 4095 * MIB;
+    facts.available.bytes = 4096 * MIB;
     look(&facts);
-    epi_says(&findings, "memory.available", EPI_VERDICT_WARN,
-             "4095 MiB of memory are available");
-    facts.available = 0;
+    epi_says(&findings, "memory.available", EPI_VERDICT_OK, "for 1 pools");
+    facts.available.bytes = 4096 * MIB - 1;
+    look(&facts);
+    epi_says(&findings, "memory.available", EPI_VERDICT_FAIL,
+             "4095 MiB of memory are available: a prefill rank's pool of 4096 "
+             "MiB is refused, an encode rank's ring of 1024 MiB fits; by "
+             "MemAvailable");
+    facts.ring_bytes = 4097 * MIB;
+    facts.pool_bytes = MIB;
+    look(&facts);
+    epi_says(&findings, "memory.available", EPI_VERDICT_FAIL,
+             "pool of 1 MiB fits, an encode rank's ring of 4097 MiB is "
+             "refused");
+    facts.available.bytes = 0;
+    look(&facts);
+    epi_says(&findings, "memory.available", EPI_VERDICT_FAIL,
+             "0 MiB of memory are available");
+    facts.available.bytes = EPI_AVAILABLE_UNKNOWN;
     look(&facts);
     epi_says(&findings, "memory.available", EPI_VERDICT_NONE, NULL);
+}
+
+/* Pool and ring are not of the host then. */
+static void test_available_memory_with_a_device(void **state)
+{
+    epi_memory_facts_t facts = fine();
+
+    (void)state;
+    facts.device = true;
+    facts.available.bytes = 256 * MIB;
+    look(&facts);
+    epi_says(&findings, "memory.available", EPI_VERDICT_OK,
+             "256 MiB are available: for 1 ranks that stage rows in 256 MiB");
+    facts.available.bytes = 256 * MIB - 1;
+    look(&facts);
+    epi_says(&findings, "memory.available", EPI_VERDICT_FAIL,
+             "255 MiB of memory are available: 256 MiB for the rows of a "
+             "device are refused; by MemAvailable");
 }
 
 static void test_processes_that_cannot_share(void **state)
@@ -113,6 +147,7 @@ int main(void)
         cmocka_unit_test(test_dev_shm),
         cmocka_unit_test(test_locked_memory),
         cmocka_unit_test(test_available_memory),
+        cmocka_unit_test(test_available_memory_with_a_device),
         cmocka_unit_test(test_processes_that_cannot_share),
     };
 

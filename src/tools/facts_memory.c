@@ -1,9 +1,6 @@
 /* facts_memory.c: what memory the node has for epdx, from the kernel. */
 #include <dirent.h>
-#include <fcntl.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/resource.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
@@ -11,14 +8,13 @@
 #include "base/clock.h"
 #include "base/text.h"
 #include "dataplane/mapped.h"
+#include "memory/available.h"
 #include "memory/memory.h"
 #include "tools/facts.h"
 #include "tools/probes.h"
 
-#define KIB         UINT64_C(1024)
 #define PROBE_NS    (20 * EPI_S)
 #define SHARE_BYTES ((size_t)4096)
-#define CGROUPS     "/sys/fs/cgroup"
 
 static void find_shm(epi_memory_facts_t *facts)
 {
@@ -45,89 +41,6 @@ static bool has_entries(const char *path)
     }
     (void)closedir(dir);
     return found;
-}
-
-/** The number in a file of one line; false: it has none ("max"). */
-static bool read_number(const char *path, uint64_t *value_p)
-{
-    char line[64] = "";
-    FILE *file = fopen(path, "re");
-    bool got;
-
-    if (file == NULL) {
-        return false;
-    }
-    got = fgets(line, sizeof(line), file) != NULL;
-    (void)fclose(file);
-    line[strcspn(line, "\n")] = '\0';
-    return got && epi_text_number(line, UINT64_MAX, value_p);
-}
-
-static uint64_t mem_available(void)
-{
-    FILE *file = fopen("/proc/meminfo", "re");
-    char line[128];
-    uint64_t bytes = 0;
-
-    if (file == NULL) {
-        return 0;
-    }
-    while (bytes == 0 && fgets(line, sizeof(line), file) != NULL) {
-        if (strncmp(line, "MemAvailable:", 13) == 0) {
-            bytes = strtoull(line + 13, NULL, 10) * KIB;
-        }
-    }
-    (void)fclose(file);
-    return bytes;
-}
-
-/** This process's control group (version 2), as a path; false: it has none. */
-static bool own_cgroup(char *out, size_t size)
-{
-    FILE *file = fopen("/proc/self/cgroup", "re");
-    char line[1024];
-    bool found = false;
-
-    if (file == NULL) {
-        return false;
-    }
-    while (!found && fgets(line, sizeof(line), file) != NULL) {
-        if (strncmp(line, "0::/", 4) == 0) {
-            line[strcspn(line, "\n")] = '\0';
-            found = epi_text_copy(out, size, line + 3);
-        }
-    }
-    (void)fclose(file);
-    return found;
-}
-
-/** The least that is left in the control group and those above it. */
-static uint64_t cgroup_available(uint64_t least)
-{
-    char group[1024];
-    char path[2048];
-    uint64_t limit, used;
-
-    if (!own_cgroup(group, sizeof(group))) {
-        return least;
-    }
-    for (;;) {
-        char *slash = strrchr(group, '/');
-
-        epi_text_format(path, sizeof(path), CGROUPS "%s/memory.max", group);
-        if (read_number(path, &limit)) {
-            epi_text_format(path, sizeof(path), CGROUPS "%s/memory.current",
-                            group);
-            used = 0;
-            (void)read_number(path, &used);
-            limit -= used < limit ? used : limit;
-            least = limit < least ? limit : least;
-        }
-        if (slash == NULL) {
-            return least;
-        }
-        *slash = '\0';
-    }
 }
 
 /** Have another process map a file of this one. */
@@ -194,7 +107,9 @@ static void find_namespaces(epi_memory_facts_t *facts)
 
 void epi_facts_memory(const epi_options_t *options, epi_memory_facts_t *facts_p)
 {
-    epi_memory_facts_t facts = {.pool_bytes = options->recv_pool_bytes,
+    epi_memory_facts_t facts = {.device = options->memory == EPDX_MEMORY_CUDA,
+                                .staging_bytes = options->cuda_staging_bytes,
+                                .pool_bytes = options->recv_pool_bytes,
                                 .ring_bytes = options->encode_ring_bytes};
     struct rlimit limit = {0};
 
@@ -204,7 +119,7 @@ void epi_facts_memory(const epi_options_t *options, epi_memory_facts_t *facts_p)
                              ? EPI_UNLIMITED
                              : (uint64_t)limit.rlim_cur;
     facts.rdma = has_entries("/sys/class/infiniband");
-    facts.available = cgroup_available(mem_available());
+    epi_available(&facts.available);
     find_namespaces(&facts);
     try_sharing(&facts);
     *facts_p = facts;
