@@ -290,14 +290,20 @@ static void turn(proxy_t *proxy)
     let_go(proxy, epi_now_ns(), false);
 }
 
-static size_t wait_fds(proxy_t *proxy, struct pollfd *fds, size_t max,
-                       bool *ready_p)
+static struct pollfd wait_fd(epi_control_t *control, bool *ready_p)
 {
-    size_t count = epi_control_wait_fds(proxy->front, fds, max, ready_p);
+    return (struct pollfd){.fd = epi_control_wait_fd(control, ready_p),
+                           .events = POLLIN};
+}
 
+/* At most SESSION_MAX + 1. */
+static size_t wait_fds(proxy_t *proxy, struct pollfd *fds, bool *ready_p)
+{
+    size_t count = 0;
+
+    fds[count++] = wait_fd(proxy->front, ready_p);
     for (size_t i = 0; i < proxy->session_count; i++) {
-        count += epi_control_wait_fds(proxy->sessions[i].control, fds + count,
-                                      max - count, ready_p);
+        fds[count++] = wait_fd(proxy->sessions[i].control, ready_p);
     }
     return count;
 }
@@ -305,7 +311,7 @@ static size_t wait_fds(proxy_t *proxy, struct pollfd *fds, size_t max,
 static void *run(void *self)
 {
     proxy_t *proxy = self;
-    struct pollfd fds[2 * SESSION_MAX + 2];
+    struct pollfd fds[SESSION_MAX + 1];
     bool ended = false;
 
     while (!ended) {
@@ -314,7 +320,7 @@ static void *run(void *self)
 
         (void)pthread_mutex_lock(&proxy->lock);
         turn(proxy);
-        count = wait_fds(proxy, fds, sizeof(fds) / sizeof(fds[0]), &ready);
+        count = wait_fds(proxy, fds, &ready);
         ended = proxy->ended;
         (void)pthread_mutex_unlock(&proxy->lock);
         /* What others send from their threads moves ZeroMQ's marks, so the

@@ -34,6 +34,7 @@
 #define NO_PEER       UINT32_MAX
 /** In the epoll set, beside the peers' numbers. */
 #define ACCESS (UINT32_MAX - 1)
+#define PULL   (UINT32_MAX - 2)
 
 typedef struct peer {
     void *push; /* NULL: a free slot */
@@ -48,7 +49,7 @@ struct epi_control {
     void *context;
     epi_access_t access;
     void *pull;
-    int pull_fd;
+    bool stirred; /* pull may have a message: a look in vain costs calls */
     int epoll_fd;
     uint16_t port;
     uint64_t heartbeat_ns;
@@ -88,7 +89,8 @@ static epdx_status_t access_wait(const epi_control_t *control)
 static epdx_status_t pull_open(epi_control_t *control, const char *host)
 {
     char endpoint[EPI_SOCKET_ENDPOINT_MAX];
-    size_t size = sizeof(control->pull_fd);
+    int fd = -1;
+    size_t size = sizeof(fd);
     epdx_status_t status;
 
     if (!epi_socket_endpoint(host, 0, endpoint, sizeof(endpoint))) {
@@ -112,11 +114,12 @@ static epdx_status_t pull_open(epi_control_t *control, const char *host)
         return epi_socket_failed("cannot bind a control socket to", host);
     }
     if (!epi_socket_port(control->pull, &control->port) ||
-        zmq_getsockopt(control->pull, ZMQ_FD, &control->pull_fd, &size) != 0) {
+        zmq_getsockopt(control->pull, ZMQ_FD, &fd, &size) != 0) {
         return epi_socket_failed("cannot read the control socket's port on",
                                  host);
     }
-    return EPDX_OK;
+    control->stirred = true; /* what came before it is watched */
+    return epoll_watch(control, fd, PULL);
 }
 
 static void peers_init(epi_control_t *control)
@@ -377,29 +380,36 @@ static bool next_message(epi_control_t *control, epi_control_event_t *event_p)
 {
     bool fits;
 
-    while (epi_socket_take(control->pull, &event_p->message, event_p->key,
-                           &fits)) {
-        if (fits &&
-            epi_access_holds(&control->access, event_p->key, epi_now_ns())) {
+    while (control->stirred) {
+        if (!epi_socket_take(control->pull, &event_p->message, event_p->key,
+                             &fits)) {
+            control->stirred = false;
+        } else if (fits && epi_access_holds(&control->access, event_p->key,
+                                            epi_now_ns())) {
             event_p->kind = EPI_CONTROL_MESSAGE;
             event_p->peer = NO_PEER;
             return true;
+        } else {
+            control->dropped++;
         }
-        control->dropped++;
     }
     return false;
 }
 
-/** Look which monitors have something; false when none has. */
+/** Look what has something; false when no monitor has. */
 static bool monitors_ready(epi_control_t *control)
 {
     struct epoll_event events[READY_MAX];
     int count = epoll_wait(control->epoll_fd, events, READY_MAX, 0);
 
     control->ready_at = 0;
-    control->ready_count = count > 0 ? (size_t)count : 0;
-    for (size_t i = 0; i < control->ready_count; i++) {
-        control->ready[i] = events[i].data.u32;
+    control->ready_count = 0;
+    for (int i = 0; i < count; i++) {
+        if (events[i].data.u32 == PULL) {
+            control->stirred = true;
+        } else {
+            control->ready[control->ready_count++] = events[i].data.u32;
+        }
     }
     return control->ready_count > 0;
 }
@@ -471,25 +481,18 @@ uint64_t epi_control_refused(const epi_control_t *control)
     return control->access.refused;
 }
 
-size_t epi_control_wait_fds(epi_control_t *control, struct pollfd *fds,
-                            size_t fd_max, bool *ready_p)
+int epi_control_wait_fd(epi_control_t *control, bool *ready_p)
 {
-    int wanted[] = {control->pull_fd, control->epoll_fd};
     int events = 0;
     size_t size = sizeof(events);
-    size_t count = 0;
 
     /* Reading the events also takes the commands that made the descriptor
      * readable: only now does it tell of what comes later. */
-    if (zmq_getsockopt(control->pull, ZMQ_EVENTS, &events, &size) != 0 ||
-        (events & ZMQ_POLLIN) != 0 ||
-        control->ready_at < control->ready_count) {
+    control->stirred =
+        zmq_getsockopt(control->pull, ZMQ_EVENTS, &events, &size) != 0 ||
+        (events & ZMQ_POLLIN) != 0;
+    if (control->stirred || control->ready_at < control->ready_count) {
         *ready_p = true;
     }
-    for (; count < 2 && count < fd_max; count++) {
-        fds[count].fd = wanted[count];
-        fds[count].events = POLLIN;
-        fds[count].revents = 0;
-    }
-    return count;
+    return control->epoll_fd;
 }

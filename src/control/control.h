@@ -17,7 +17,6 @@
 #ifndef EPI_CONTROL_CONTROL_H
 #define EPI_CONTROL_CONTROL_H
 
-#include <poll.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -106,12 +105,10 @@ uint64_t epi_control_dropped(const epi_control_t *control);
  *  something that is not ZeroMQ. */
 uint64_t epi_control_refused(const epi_control_t *control);
 
-/** Fill fds with what to wait for, at most fd_max; returns how many: two,
- *  however many peers there are. *ready_p
- *  is set true when there is something to take already: ZeroMQ's descriptors
- *  are edge-triggered, so do not sleep then. */
-size_t epi_control_wait_fds(epi_control_t *control, struct pollfd *fds,
-                            size_t fd_max, bool *ready_p);
+/** What to wait for, to be readable: one descriptor, however many peers there
+ *  are. *ready_p is set true when there is something to take already: ZeroMQ's
+ *  descriptors are edge-triggered, so do not sleep then. */
+int epi_control_wait_fd(epi_control_t *control, bool *ready_p);
 
 /** Ends sockets and context; does not wait for unsent messages for more than
  *  100 ms. NULL is allowed. */
