@@ -45,7 +45,7 @@ FOREIGN = (
 # C11, POSIX and Linux; anything else is a library that has no folder yet.
 SYSTEM = re.compile(
     r"(sys|net|netinet|arpa|linux|sanitizer)/\w+\.h|(assert|ctype|dirent|dlfcn"
-    r"|errno|fcntl|getopt|ifaddrs|inttypes|limits|locale|malloc|math|netdb|poll|pthread|sched"
+    r"|endian|errno|fcntl|getopt|ifaddrs|inttypes|limits|locale|malloc|math|netdb|poll|pthread|sched"
     r"|semaphore|signal|spawn|stdalign|stdarg|stdatomic|stdbool|stddef|stdint|stdio|stdlib"
     r"|string|strings|time|unistd)\.h")
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^">]+)[">]')

@@ -10,6 +10,7 @@
  */
 #include "admission/ballot.h"
 
+#include <endian.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -25,19 +26,17 @@
 
 static void put_u64(uint8_t *bytes, uint64_t value)
 {
-    for (unsigned i = 0; i < 8; i++) {
-        bytes[i] = (uint8_t)(value >> (8 * i));
-    }
+    uint64_t little = htole64(value);
+
+    memcpy(bytes, &little, sizeof(little));
 }
 
 static uint64_t get_u64(const uint8_t *bytes)
 {
-    uint64_t value = 0;
+    uint64_t little;
 
-    for (unsigned i = 0; i < 8; i++) {
-        value |= (uint64_t)bytes[i] << (8 * i);
-    }
-    return value;
+    memcpy(&little, bytes, sizeof(little));
+    return le64toh(little);
 }
 
 static void put_pair(uint8_t *bytes, uint64_t value)
@@ -194,12 +193,10 @@ bool epi_ballot_decides(const epi_ballot_t *ballot)
 {
     const uint8_t *codes = ballot->bytes + EPI_BALLOT_HEADER;
 
-    for (size_t i = 0; i < ballot->count; i++) {
-        if (codes[i] != EPDX_PENDING) {
-            return true;
-        }
-    }
-    return false;
+    /* All are as the one before: with the first pending, all are. */
+    return ballot->count > 0 &&
+           (codes[0] != EPDX_PENDING ||
+            memcmp(codes, codes + 1, ballot->count - 1) != 0);
 }
 
 bool epi_ballot_well(const epi_ballot_t *ballot)

@@ -69,10 +69,14 @@ static void unpin(epi_rebuild_t *rebuild)
 void epi_rebuild_poll(epdx_admission_t *admission)
 {
     epi_rebuild_t *rebuild = &admission->rebuild;
+    epdx_status_t status = rebuild->with->ops->poll(rebuild->with);
 
     rebuild->ready = NULL;
     rebuild->revoked_count = 0;
-    rebuild->own = epi_outcome_of(rebuild->with->ops->poll(rebuild->with));
+    /* An outcome carries words, which are not to be moved in every drain. */
+    if (status != EPDX_OK || rebuild->own.status != EPDX_OK) {
+        rebuild->own = epi_outcome_of(status);
+    }
     unpin(rebuild);
 }
 
