@@ -22,7 +22,7 @@ DICTATED = {
     ("src/bench/raw_ucx_am.c", "on_item"),  # UCX
     ("src/bootstrap/http_server.c", "on_query_field"),  # libmicrohttpd
     ("src/bootstrap/http_server.c", "on_request"),  # libmicrohttpd
-    ("src/dataplane/ucx_mapped.c", "epi_ucx_on_announce"),  # UCX
+    ("src/dataplane/ucx_transfer.c", "epi_ucx_on_first"),  # UCX
     ("src/dataplane/ucx_mapped.c", "epi_ucx_on_confirm"),  # UCX
     ("src/dataplane/ucx_transfer.c", "epi_ucx_on_offer"),  # UCX
     ("src/dataplane/ucx_transfer.c", "epi_ucx_on_placed"),  # UCX

@@ -418,7 +418,7 @@ epdx_status_t epi_ucx_connect(epi_dataplane_t *dp, const char *address,
                           address, ucs_status_string(status), plane->address);
         goto err_free_conn;
     }
-    epi_ucx_announce(conn);
+    conn->near = epi_ucx_near(conn);
     *peer_p = conn;
     return EPDX_OK;
 

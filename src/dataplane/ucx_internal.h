@@ -64,7 +64,7 @@
 #define EPI_UCX_CONN_MAX 65536
 /** The kinds of active messages. */
 #define EPI_UCX_OFFER_ID    1
-#define EPI_UCX_ANNOUNCE_ID 2
+#define EPI_UCX_FIRST_ID    2 /* a placed one, then where the memory is */
 #define EPI_UCX_CONFIRM_ID  3
 #define EPI_UCX_PLACED_ID   4 /* an offer whose header ends in its place */
 
@@ -102,7 +102,7 @@ struct epi_dp_peer {
     uint64_t link;       /* its id, never 0 and never reused */
     uint64_t cookie;     /* of a made one */
     uint64_t complaints; /* messages refused as not ours */
-    bool near;           /* of a peer: it was told where our memory is */
+    bool near;           /* of a peer: of this host, it can be told */
     bool announced;      /* of a link: it told where its memory is */
     bool viewed; /* of a link: that was tried; of a peer: and can be read */
     uint8_t announce[EPI_MAPPED_ANNOUNCE_BYTES];
@@ -119,9 +119,11 @@ struct epi_dp_offer {
     uint64_t cookie;
     uint64_t payload_bytes;
     size_t header_bytes;
-    uint8_t header[EPI_DP_HEADER_MAX + sizeof(epi_mapped_place_t)];
+    uint8_t header[EPI_DP_HEADER_MAX + sizeof(epi_mapped_place_t) +
+                   EPI_MAPPED_ANNOUNCE_BYTES];
 
     bool placed; /* its payload is in memory that is shared */
+    bool first;  /* it says where that memory is */
     epi_mapped_place_t place;
     epi_dp_offer_t *next_copy;
     const void *source;
@@ -252,11 +254,11 @@ void epi_ucx_admit(epi_dataplane_t *dp, const char *host);
 void epi_ucx_share(epi_ucx_plane_t *plane, const epi_dp_region_t *region);
 void epi_ucx_unshare(epi_ucx_plane_t *plane, const epi_dp_region_t *region);
 
-/** Tell a new peer of this host where our memory is. */
-void epi_ucx_announce(epi_ucx_conn_t *peer);
-ucs_status_t epi_ucx_on_announce(void *arg, const void *header,
-                                 size_t header_bytes, void *data, size_t bytes,
-                                 const ucp_am_recv_param_t *param);
+/** Whether a new peer is of this host, and our memory is shared. */
+bool epi_ucx_near(const epi_ucx_conn_t *peer);
+
+/** Where its memory is, as a link's peer says. */
+void epi_ucx_hear(epi_ucx_conn_t *link, const void *announce);
 ucs_status_t epi_ucx_on_confirm(void *arg, const void *header,
                                 size_t header_bytes, void *data, size_t bytes,
                                 const ucp_am_recv_param_t *param);
@@ -267,7 +269,7 @@ void epi_ucx_view(epi_ucx_conn_t *link);
 void epi_ucx_unview(epi_ucx_conn_t *link);
 
 /** Give an offer a place, where its payload has one. */
-bool epi_ucx_place(epi_ucx_conn_t *peer, const epi_dp_send_t *send,
+void epi_ucx_place(epi_ucx_conn_t *peer, const epi_dp_send_t *send,
                    epi_dp_offer_t *transfer);
 
 /** Take its place back: from now on no copy of it is whole. */
@@ -285,13 +287,17 @@ bool epi_ucx_copy(epi_ucx_plane_t *plane);
 void epi_ucx_complete(epi_dp_offer_t *transfer, epi_dp_event_kind_t kind,
                       epdx_status_t status);
 
-/** The handlers of offers, without and with a place. */
+/** The handlers of offers: without a place, with one, and with one and where
+ *  the memory is. */
 ucs_status_t epi_ucx_on_offer(void *arg, const void *header,
                               size_t header_bytes, void *data, size_t bytes,
                               const ucp_am_recv_param_t *param);
 ucs_status_t epi_ucx_on_placed(void *arg, const void *header,
                                size_t header_bytes, void *data, size_t bytes,
                                const ucp_am_recv_param_t *param);
+ucs_status_t epi_ucx_on_first(void *arg, const void *header,
+                              size_t header_bytes, void *data, size_t bytes,
+                              const ucp_am_recv_param_t *param);
 
 epdx_status_t epi_ucx_offer(epi_dataplane_t *dp, epi_dp_peer_t *peer,
                             const epi_dp_send_t *send);

@@ -3,10 +3,10 @@
  * For the plane's thread.
  *
  *     sender                               receiver
- *     connect() --announce--------------->  opens a view (epi_ucx_attend)
- *               <----------------confirm--  where it could
- *     offer()   --placed offer----------->  pull(): copied by progress()
- *               <-------------------------  given back: SENT
+ *     offer()  --placed, where it is ----->  opens a view (epi_ucx_attend)
+ *              <-----------------confirm---  where it could
+ *     offer()  --placed offer------------->  pull(): copied by progress()
+ *              <---------------------------  given back: SENT
  *
  * UCX moves no payload then: its shared memory would copy twice, in pieces, and
  * with failure detection on (docs/performance.md). An offer is a rendezvous of
@@ -54,9 +54,8 @@ static void on_told(void *request, ucs_status_t status, void *user_data)
     ucp_request_free(request);
 }
 
-/** Send a header that stays where it is. One that is lost only costs speed. */
-static void tell(const epi_ucx_conn_t *conn, unsigned id, const void *header,
-                 size_t bytes)
+/** One that is lost only costs bytes: offers go on to say it. */
+static void confirm(const epi_ucx_conn_t *conn)
 {
     ucp_request_param_t param = {
         .op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK |
@@ -68,7 +67,8 @@ static void tell(const epi_ucx_conn_t *conn, unsigned id, const void *header,
     ucs_status_ptr_t request;
 
     conn->plane->under_way++;
-    request = ucp_am_send_nbx(conn->ep, id, header, bytes, NULL, 0, &param);
+    request =
+        ucp_am_send_nbx(conn->ep, EPI_UCX_CONFIRM_ID, NULL, 0, NULL, 0, &param);
     if (!UCS_PTR_IS_PTR(request)) {
         conn->plane->under_way--;
     }
@@ -82,33 +82,20 @@ static bool same_host(const char *ours, const char *theirs)
     return strncmp(ours, theirs, length + 1) == 0;
 }
 
-void epi_ucx_announce(epi_ucx_conn_t *peer)
+bool epi_ucx_near(const epi_ucx_conn_t *peer)
 {
-    epi_ucx_plane_t *plane = peer->plane;
+    const epi_ucx_plane_t *plane = peer->plane;
 
-    peer->near =
-        plane->source.head != NULL && same_host(plane->address, peer->name);
-    if (peer->near) {
-        tell(peer, EPI_UCX_ANNOUNCE_ID, plane->announce,
-             sizeof(plane->announce));
-    }
+    return plane->source.head != NULL && same_host(plane->address, peer->name);
 }
 
-ucs_status_t epi_ucx_on_announce(void *arg, const void *header,
-                                 size_t header_bytes, void *data, size_t bytes,
-                                 const ucp_am_recv_param_t *param)
+void epi_ucx_hear(epi_ucx_conn_t *link, const void *announce)
 {
-    epi_ucx_plane_t *plane = arg;
-    epi_ucx_conn_t *link = epi_ucx_conn_of_param(plane, param);
-
-    (void)data;
-    if (link != NULL && link->accepted && !link->announced &&
-        header_bytes == sizeof(link->announce) && bytes == 0) {
-        memcpy(link->announce, header, header_bytes);
+    if (!link->announced) {
+        memcpy(link->announce, announce, sizeof(link->announce));
         link->announced = true;
-        plane->attention = true;
+        link->plane->attention = true;
     }
-    return UCS_OK;
 }
 
 ucs_status_t epi_ucx_on_confirm(void *arg, const void *header,
@@ -139,16 +126,26 @@ void epi_ucx_view(epi_ucx_conn_t *link)
                      epdx_last_error());
         return;
     }
-    tell(link, EPI_UCX_CONFIRM_ID, NULL, 0);
+    confirm(link);
 }
 
-bool epi_ucx_place(epi_ucx_conn_t *peer, const epi_dp_send_t *send,
+void epi_ucx_place(epi_ucx_conn_t *peer, const epi_dp_send_t *send,
                    epi_dp_offer_t *transfer)
 {
+    const epi_ucx_plane_t *plane = peer->plane;
+    uint8_t *tail = transfer->header + transfer->header_bytes;
+
     transfer->placed = peer->near && send->payload_bytes > 0 &&
                        epi_mapped_begin(&peer->plane->source, send->payload,
                                         send->payload_bytes, &transfer->place);
-    return transfer->placed;
+    transfer->first = transfer->placed && !peer->viewed;
+    if (transfer->placed) {
+        memcpy(tail, &transfer->place, sizeof(transfer->place));
+    }
+    if (transfer->first) {
+        memcpy(tail + sizeof(transfer->place), plane->announce,
+               sizeof(plane->announce));
+    }
 }
 
 void epi_ucx_unplace(epi_dp_offer_t *transfer)

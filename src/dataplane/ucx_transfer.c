@@ -46,6 +46,7 @@ static epi_dp_offer_t *take_transfer(epi_ucx_plane_t *plane)
     taken->plane = plane;
     taken->descriptor = NULL;
     taken->placed = false;
+    taken->first = false;
     taken->source = NULL;
     return taken;
 }
@@ -243,6 +244,21 @@ ucs_status_t epi_ucx_on_placed(void *arg, const void *header,
     return answer(offer);
 }
 
+ucs_status_t epi_ucx_on_first(void *arg, const void *header,
+                              size_t header_bytes, void *data, size_t bytes,
+                              const ucp_am_recv_param_t *param)
+{
+    epi_ucx_conn_t *link = epi_ucx_conn_of_param(arg, param);
+
+    if (link == NULL || !link->accepted ||
+        header_bytes < EPI_MAPPED_ANNOUNCE_BYTES) {
+        return UCS_OK;
+    }
+    header_bytes -= EPI_MAPPED_ANNOUNCE_BYTES;
+    epi_ucx_hear(link, (const uint8_t *)header + header_bytes);
+    return epi_ucx_on_placed(arg, header, header_bytes, data, bytes, param);
+}
+
 /** What UCX is told of a buffer, so that it looks nothing up. */
 static void describe(ucp_request_param_t *param, const epi_dp_region_t *region)
 {
@@ -278,6 +294,21 @@ static epdx_status_t check_offer(const epi_dp_peer_t *peer,
     return EPDX_OK;
 }
 
+static unsigned id_of(const epi_dp_offer_t *transfer)
+{
+    if (!transfer->placed) {
+        return EPI_UCX_OFFER_ID;
+    }
+    return transfer->first ? EPI_UCX_FIRST_ID : EPI_UCX_PLACED_ID;
+}
+
+/** Bytes of what stands behind the header. */
+static size_t tail_bytes(const epi_dp_offer_t *transfer)
+{
+    return (transfer->placed ? sizeof(transfer->place) : 0) +
+           (transfer->first ? EPI_MAPPED_ANNOUNCE_BYTES : 0);
+}
+
 /** Hand a prepared transfer to UCX. */
 static epdx_status_t send_offer(epi_dp_peer_t *peer, epi_dp_offer_t *transfer,
                                 const epi_dp_region_t *region,
@@ -299,12 +330,9 @@ static epdx_status_t send_offer(epi_dp_peer_t *peer, epi_dp_offer_t *transfer,
         payload = NULL;
     }
     peer->plane->under_way++;
-    request = ucp_am_send_nbx(
-        peer->ep, transfer->placed ? EPI_UCX_PLACED_ID : EPI_UCX_OFFER_ID,
-        transfer->header,
-        transfer->header_bytes +
-            (transfer->placed ? sizeof(transfer->place) : 0),
-        payload, transfer->payload_bytes, &param);
+    request = ucp_am_send_nbx(peer->ep, id_of(transfer), transfer->header,
+                              transfer->header_bytes + tail_bytes(transfer),
+                              payload, transfer->payload_bytes, &param);
     if (UCS_PTR_IS_PTR(request)) {
         return EPDX_OK; /* on_sent() comes, or has come */
     }
@@ -344,10 +372,7 @@ epdx_status_t epi_ucx_offer(epi_dataplane_t *dp, epi_dp_peer_t *peer,
     if (send->header_bytes > 0) {
         memcpy(transfer->header, send->header, send->header_bytes);
     }
-    if (epi_ucx_place(peer, send, transfer)) {
-        memcpy(transfer->header + send->header_bytes, &transfer->place,
-               sizeof(transfer->place));
-    }
+    epi_ucx_place(peer, send, transfer);
     status = send_offer(peer, transfer, send->region, send->payload);
     if (status != EPDX_OK) {
         epi_ucx_unplace(transfer);

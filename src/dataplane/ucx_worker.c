@@ -302,7 +302,7 @@ static epdx_status_t set_handlers(epi_ucx_plane_t *plane)
     } handlers[] = {
         {EPI_UCX_OFFER_ID, epi_ucx_on_offer},
         {EPI_UCX_PLACED_ID, epi_ucx_on_placed},
-        {EPI_UCX_ANNOUNCE_ID, epi_ucx_on_announce},
+        {EPI_UCX_FIRST_ID, epi_ucx_on_first},
         {EPI_UCX_CONFIRM_ID, epi_ucx_on_confirm},
     };
     epdx_status_t status = EPDX_OK;
