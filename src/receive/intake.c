@@ -13,8 +13,10 @@
 
 /* Asks are repeated at growing intervals: this many times the first. */
 #define ASK_INTERVAL_GROWTH_MAX 8
+/* Of an ask that could not be sent. */
+#define ASK_RETRY_NS     (20 * EPI_MS)
 
-#define FAILING_GRACE_NS        EPI_S
+#define FAILING_GRACE_NS EPI_S
 
 static void report(epi_intake_t *intake, epi_report_kind_t kind, uint32_t slot)
 {
@@ -118,12 +120,10 @@ void epi_item_fail(epi_intake_t *intake, uint32_t slot, epdx_status_t status,
     item_end(intake, slot);
 }
 
-static void item_ask(epi_intake_t *intake, uint32_t slot, uint64_t now)
+static epdx_status_t send_ask(epi_intake_t *intake, const epi_item_slot_t *item)
 {
     const epi_receive_config_t *config = &intake->shared->config;
-    epi_item_slot_t *item = &intake->shared->slots[slot];
     const epi_peer_t *peer = &intake->nodes->peers[item->peer];
-    uint64_t growth = 1;
     epi_message_t message;
     epi_ask_t ask = {
         .room = item->room,
@@ -138,28 +138,51 @@ static void item_ask(epi_intake_t *intake, uint32_t slot, uint64_t now)
         .extended = true,
         .generation = item->generation,
     };
+    epdx_status_t status;
 
-    if (item->asks == 0) {
-        epi_item_watch(intake, slot, EPI_NAME_ASK);
-        epi_item_watch_flow(intake, slot, EPI_TRACE_FLOW_OUT);
-    }
     (void)epi_text_copy(ask.endpoint, sizeof(ask.endpoint), config->host);
     (void)epi_text_copy(ask.session, sizeof(ask.session),
                         intake->nodes->session);
     (void)epi_text_copy(ask.instance, sizeof(ask.instance),
                         intake->nodes->instance);
-    if (epi_ask_format(&ask, &message) != EPDX_OK ||
-        epi_control_send(intake->control, peer->control, &message) != EPDX_OK) {
-        epi_log_debug("ask for room %" PRIu64 " was not sent: %s", item->room,
-                      epdx_last_error());
-    }
+    status = epi_ask_format(&ask, &message);
+    return status != EPDX_OK
+               ? status
+               : epi_control_send(intake->control, peer->control, &message);
+}
+
+/* Due again after the interval, which grows with the asks. */
+static void item_asked(epi_intake_t *intake, epi_item_slot_t *item,
+                       uint64_t now)
+{
+    uint64_t growth = 1;
+
     item->asks++;
     atomic_fetch_add_explicit(&intake->shared->asks_sent, 1,
                               memory_order_relaxed);
     while (growth < ASK_INTERVAL_GROWTH_MAX && growth < item->asks) {
         growth *= 2;
     }
-    item->next_ask_ns = epi_after(now, growth * config->ask_interval_ns);
+    item->next_ask_ns =
+        epi_after(now, growth * intake->shared->config.ask_interval_ns);
+}
+
+static void item_ask(epi_intake_t *intake, uint32_t slot, uint64_t now)
+{
+    epi_item_slot_t *item = &intake->shared->slots[slot];
+
+    if (item->asks == 0) {
+        epi_item_watch(intake, slot, EPI_NAME_ASK);
+        epi_item_watch_flow(intake, slot, EPI_TRACE_FLOW_OUT);
+    }
+    if (send_ask(intake, item) == EPDX_OK) {
+        item_asked(intake, item, now);
+    } else {
+        /* The queue to that rank is full, which passes in moments. */
+        epi_log_debug("ask for room %" PRIu64 " was not sent: %s", item->room,
+                      epdx_last_error());
+        item->next_ask_ns = epi_after(now, ASK_RETRY_NS);
+    }
     item_enter(intake, slot, EPI_ITEM_ASKED);
 }
 

@@ -10,6 +10,7 @@
 #ifndef EPI_RECEIVE_INTAKE_H
 #define EPI_RECEIVE_INTAKE_H
 
+#include "base/seldom.h"
 #include "base/table.h"
 #include "base/timers.h"
 #include "dataplane/dataplane.h"
@@ -24,9 +25,11 @@ typedef struct epi_intake {
     epi_table_t by_generation;
     epi_timers_t timers;     /* by slot */
     size_t pulls;            /* under way */
+    uint64_t last_pulled_ns; /* when one ended; 0: none has */
     size_t open;             /* slots not FREE */
     uint32_t free_withdrawn; /* a list of slots past the items' */
     bool transport_told;
+    epi_seldom_t unsent_lines; /* of cancels */
 } epi_intake_t;
 
 /** Errors: EPDX_ERR_NO_MEMORY. The others must outlive it. Sets the nodes'

@@ -56,8 +56,9 @@ static bool take_control(epi_receive_io_t *io, uint64_t now)
     return count > 0;
 }
 
-static bool take_rows(epi_receive_io_t *io)
+static bool take_rows(void *self)
 {
+    epi_receive_io_t *io = self;
     bool done = io->dp->ops->progress(io->dp);
     epi_dp_event_t event;
 
@@ -231,6 +232,7 @@ static bool close_all(epi_receive_io_t *io)
         }
     }
     quiet = io->intake.pulls == 0;
+    epi_io_linger(io->intake.last_pulled_ns, take_rows, io);
     if (quiet) {
         io->dp->ops->unmap(io->dp, io->region);
     } else {

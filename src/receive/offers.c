@@ -5,6 +5,7 @@
  */
 #include <inttypes.h>
 
+#include "base/clock.h"
 #include "base/error.h"
 #include "base/log.h"
 #include "base/reason.h"
@@ -185,6 +186,7 @@ static void on_pulled(epi_intake_t *intake, const epi_dp_event_t *event)
     epi_item_slot_t *item = &intake->shared->slots[slot];
 
     intake->pulls--;
+    intake->last_pulled_ns = epi_now_ns();
     if (!intake->transport_told && event->status == EPDX_OK) {
         tell_transport(intake);
     }

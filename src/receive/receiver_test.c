@@ -529,6 +529,33 @@ static void test_asks_are_repeated_until_answered(void **state)
     close_fixture(f);
 }
 
+static void test_an_ask_that_was_not_sent_is_soon_repeated(void **state)
+{
+    epdx_receiver_params_t params = params_plain();
+    fixture_t *f;
+    epi_item_slot_t *slots;
+    uint32_t *control;
+    uint32_t right;
+
+    (void)state;
+    f = open_fixture(&params, 1);
+    f->receiver->shared.config.ask_interval_ns = 600 * EPI_S;
+    slots = f->receiver->shared.slots;
+    (void)must_stage(f, "sent", 1, 4);
+    until(f, f->encode.ask_count == 1);
+    control = &f->receiver->io.nodes.peers[slots[0].peer].control;
+    right = *control;
+    *control = UINT32_MAX; /* as if its queue were full */
+    (void)must_stage(f, "held", 2, 4);
+    until(f, slots[1].phase == EPI_ITEM_ASKED);
+    assert_int_equal(slots[1].asks, 0);
+    assert_int_equal(stats(f).asks_sent, 1);
+    *control = right;
+    until(f, f->encode.ask_count == 2);
+    assert_int_equal(f->encode.asks[1].room, 2);
+    close_fixture(f);
+}
+
 static void test_a_deadline_says_what_it_waited_for(void **state)
 {
     epdx_receiver_params_t params = params_plain();
@@ -747,6 +774,7 @@ int main(void)
         cmocka_unit_test(test_a_lease_rests_until_its_pull_has_ended),
         cmocka_unit_test(test_a_resting_item_outlives_its_encode_rank),
         cmocka_unit_test(test_asks_are_repeated_until_answered),
+        cmocka_unit_test(test_an_ask_that_was_not_sent_is_soon_repeated),
         cmocka_unit_test(test_a_deadline_says_what_it_waited_for),
         cmocka_unit_test(test_a_missing_encode_node_fails_by_its_deadline),
         cmocka_unit_test(test_a_node_that_is_long_dead_gets_a_moment_only),

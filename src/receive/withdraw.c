@@ -16,8 +16,7 @@
 #include "receive/intake.h"
 #include "wire/control.h"
 
-static void send_cancel(const epi_intake_t *intake, uint32_t slot,
-                        const char *words)
+static void send_cancel(epi_intake_t *intake, uint32_t slot, const char *words)
 {
     const epi_item_slot_t *item = &intake->shared->slots[slot];
     epi_cancel_t cancel = {.room = item->room, .generation = item->generation};
@@ -30,12 +29,14 @@ static void send_cancel(const epi_intake_t *intake, uint32_t slot,
     (void)epi_text_copy(cancel.session, sizeof(cancel.session),
                         intake->nodes->session);
     (void)epi_text_copy(cancel.reason, sizeof(cancel.reason), words);
-    if (epi_cancel_format(&cancel, &message) != EPDX_OK ||
-        epi_control_send(intake->control,
-                         intake->nodes->peers[item->peer].control,
-                         &message) != EPDX_OK) {
-        epi_log_warn("cancel of room %" PRIu64 " was not sent: %s", item->room,
-                     epdx_last_error());
+    if ((epi_cancel_format(&cancel, &message) != EPDX_OK ||
+         epi_control_send(intake->control,
+                          intake->nodes->peers[item->peer].control,
+                          &message) != EPDX_OK) &&
+        epi_seldom(&intake->unsent_lines, epi_now_ns())) {
+        epi_log_warn("cancel of room %" PRIu64
+                     " was not sent, maybe as others: %s",
+                     item->room, epdx_last_error());
     }
 }
 

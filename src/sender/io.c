@@ -14,11 +14,11 @@
 
 /* Control events in a row, before the others have a turn. */
 #define CONTROL_BURST 256
+#define ROWS_BURST    4096
 #define EXCHANGE_MAX  2
 /* Offers are let be taken for so long at the end; then they are cut off. */
-#define CLOSE_GRACE_NS  (500 * EPI_MS)
-#define CLOSE_LINGER_NS (250 * EPI_MS)
-#define CLOSE_LIMIT_NS  (2 * EPI_S)
+#define CLOSE_GRACE_NS (500 * EPI_MS)
+#define CLOSE_LIMIT_NS (2 * EPI_S)
 
 static bool take_orders(epi_send_io_t *io, uint64_t now)
 {
@@ -32,10 +32,56 @@ static bool take_orders(epi_send_io_t *io, uint64_t now)
     return done;
 }
 
+static void take_row_event(epi_send_io_t *io, const epi_dp_event_t *event)
+{
+    epi_prefill_t *prefill;
+
+    switch (event->kind) {
+    case EPI_DP_SENT:
+        io->last_sent_ns = epi_now_ns();
+        epi_delivery_sent(&io->delivery, event->cookie, event->status);
+        break;
+    case EPI_DP_PEER_DOWN:
+        prefill = epi_prefills_of_cookie(&io->prefills, event->cookie);
+        if (prefill != NULL) {
+            epi_delivery_gone(&io->delivery, prefill, "went away");
+        }
+        break;
+    case EPI_DP_OFFER: /* nobody offers to an encode rank */
+        io->dp->ops->refuse(io->dp, event->offer);
+        break;
+    case EPI_DP_PULLED:
+        break;
+    }
+}
+
+static bool take_rows(void *self)
+{
+    epi_send_io_t *io = self;
+    bool done = io->dp->ops->progress(io->dp);
+    epi_dp_event_t event;
+
+    while (io->dp->ops->next(io->dp, &event)) {
+        take_row_event(io, &event);
+        done = true;
+    }
+    return done;
+}
+
+/* Read out what rows' messages there are. */
+static void settle_rows(epi_send_io_t *io)
+{
+    for (int i = 0; i < ROWS_BURST && take_rows(io); i++) {
+    }
+}
+
+/* What a rank took before it went away has yet to be read, maybe. */
 static void control_down(epi_send_io_t *io, uint32_t peer)
 {
-    epi_prefill_t *prefill = epi_prefills_of_control(&io->prefills, peer);
+    epi_prefill_t *prefill;
 
+    settle_rows(io);
+    prefill = epi_prefills_of_control(&io->prefills, peer);
     if (prefill != NULL) {
         epi_delivery_gone(&io->delivery, prefill, "went away");
     }
@@ -85,41 +131,6 @@ static bool take_control(epi_send_io_t *io, uint64_t now)
         }
     }
     return count > 0;
-}
-
-static void take_row_event(epi_send_io_t *io, const epi_dp_event_t *event)
-{
-    epi_prefill_t *prefill;
-
-    switch (event->kind) {
-    case EPI_DP_SENT:
-        io->last_sent_ns = epi_now_ns();
-        epi_delivery_sent(&io->delivery, event->cookie, event->status);
-        break;
-    case EPI_DP_PEER_DOWN:
-        prefill = epi_prefills_of_cookie(&io->prefills, event->cookie);
-        if (prefill != NULL) {
-            epi_delivery_gone(&io->delivery, prefill, "went away");
-        }
-        break;
-    case EPI_DP_OFFER: /* nobody offers to an encode rank */
-        io->dp->ops->refuse(io->dp, event->offer);
-        break;
-    case EPI_DP_PULLED:
-        break;
-    }
-}
-
-static bool take_rows(epi_send_io_t *io)
-{
-    bool done = io->dp->ops->progress(io->dp);
-    epi_dp_event_t event;
-
-    while (io->dp->ops->next(io->dp, &event)) {
-        take_row_event(io, &event);
-        done = true;
-    }
-    return done;
 }
 
 static bool take_replies(epi_send_io_t *io, uint64_t now)
@@ -340,19 +351,6 @@ static bool end_offers(epi_send_io_t *io)
     return io->delivery.under_way == 0;
 }
 
-/* An offer's end here may be ahead of the pull's end there, by what is still
- * in the sockets; a connection that is forced shut at once would break it. */
-static void linger(epi_send_io_t *io)
-{
-    uint64_t limit = epi_after(io->last_sent_ns, CLOSE_LINGER_NS);
-
-    while (io->last_sent_ns != 0 && epi_now_ns() < limit) {
-        if (!take_rows(io)) {
-            sched_yield();
-        }
-    }
-}
-
 static bool close_all(epi_send_io_t *io)
 {
     bool quiet;
@@ -362,7 +360,7 @@ static bool close_all(epi_send_io_t *io)
     epi_delivery_fail_all(&io->delivery, "the sender was closed");
     quiet = end_offers(io);
     epi_announce_withdraw(&io->announce);
-    linger(io);
+    epi_io_linger(io->last_sent_ns, take_rows, io);
     epi_prefills_fini(&io->prefills);
     epi_delivery_fini(&io->delivery);
     if (quiet) {

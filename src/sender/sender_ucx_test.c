@@ -28,6 +28,8 @@ typedef struct rank {
     epi_dp_region_t *region;
     uint32_t encode;
     uint16_t rows[ROWS * HIDDEN];
+    epi_dp_offer_t *offers[ROOMS];
+    size_t offered, taken;
     uint64_t pulled;
     bool told;
     epi_status_t status;
@@ -59,20 +61,32 @@ static void rank_close(void)
     epi_control_close(rank.control);
 }
 
-static int setup(void **state)
+static int setup_with(epdx_progress_t progress)
 {
     epdx_sender_params_t params = {
         .struct_size = sizeof(params),
         .dtype = EPDX_BFLOAT16,
         .hidden = HIDDEN,
+        .progress = progress,
         .host = "localhost",
-        .ring_bytes = 4 << 20,
+        .ring_bytes = (uint64_t)(ROOMS + 1) * sizeof(rank.rows),
     };
 
-    (void)state;
     assert_int_equal(epdx_sender_open(&params, &sender), EPDX_OK);
     rank_open();
     return 0;
+}
+
+static int setup(void **state)
+{
+    (void)state;
+    return setup_with(EPDX_PROGRESS_THREAD);
+}
+
+static int setup_caller(void **state)
+{
+    (void)state;
+    return setup_with(EPDX_PROGRESS_CALLER);
 }
 
 static int teardown(void **state)
@@ -106,6 +120,19 @@ static void ask_for(uint64_t room, const char *session)
                      EPDX_OK);
 }
 
+static void pull_offered(void)
+{
+    while (rank.taken < rank.offered) {
+        assert_int_equal(
+            rank.dp->ops->pull(rank.dp, rank.offers[rank.taken++],
+                               &(epi_dp_target_t){.region = rank.region,
+                                                  .at = rank.rows,
+                                                  .bytes = sizeof(rank.rows),
+                                                  .cookie = 1}),
+            EPDX_OK);
+    }
+}
+
 static void rank_step(void)
 {
     epi_control_event_t heard;
@@ -117,13 +144,8 @@ static void rank_step(void)
     while (rank.dp->ops->next(rank.dp, &event)) {
         if (event.kind == EPI_DP_OFFER) {
             assert_int_equal(event.payload_bytes, sizeof(rank.rows));
-            assert_int_equal(rank.dp->ops->pull(
-                                 rank.dp, event.offer,
-                                 &(epi_dp_target_t){.region = rank.region,
-                                                    .at = rank.rows,
-                                                    .bytes = sizeof(rank.rows),
-                                                    .cookie = 1}),
-                             EPDX_OK);
+            assert_true(rank.offered < ROOMS);
+            rank.offers[rank.offered++] = event.offer;
         } else if (event.kind == EPI_DP_PULLED) {
             assert_int_equal(event.status, EPDX_OK);
             rank.pulled++;
@@ -145,6 +167,7 @@ static epdx_outcome_t next_outcome(void)
 
     while (epdx_sender_poll(sender, &outcome, 1) == 0) {
         rank_step();
+        pull_offered();
         assert_true(epi_now_ns() < limit);
     }
     return outcome;
@@ -219,6 +242,45 @@ static void test_close_while_rooms_are_open(void **state)
     assert_int_equal(epdx_sender_fail(sender, 7, "none"), EPDX_OK);
 }
 
+/* A rank that took all its rows, and whose control connection ended before the
+ * sender looked: what is to be read of the rows is read first. */
+static void test_rows_taken_before_the_end_are_delivered(void **state)
+{
+    uint64_t limit = epi_now_ns() + 30 * EPI_S;
+    epdx_outcome_t outcomes[ROOMS];
+    size_t ended = 0;
+
+    (void)state;
+    for (uint64_t room = 1; room <= ROOMS; room++) {
+        epdx_chunk_t chunk;
+
+        assert_int_equal(epdx_sender_lease(sender, ROWS, &chunk), EPDX_OK);
+        ask_for(room, rank.dp->ops->address(rank.dp));
+        assert_int_equal(epdx_sender_send(sender, room, &chunk), EPDX_OK);
+    }
+    while (rank.offered < ROOMS && epi_now_ns() < limit) {
+        assert_int_equal(epdx_sender_poll(sender, outcomes, ROOMS), 0);
+        rank_step();
+    }
+    pull_offered();
+    while (rank.pulled < ROOMS && epi_now_ns() < limit) {
+        rank_step();
+    }
+    assert_int_equal(rank.pulled, ROOMS);
+    epi_control_close(rank.control);
+    rank.control = NULL;
+    while (ended < ROOMS && epi_now_ns() < limit) {
+        size_t count = epdx_sender_poll(sender, outcomes, ROOMS);
+
+        for (size_t i = 0; i < count; i++) {
+            assert_string_equal(outcomes[i].reason, "");
+            assert_int_equal(outcomes[i].status, EPDX_OK);
+        }
+        ended += count;
+    }
+    assert_int_equal(ended, ROOMS);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -227,6 +289,9 @@ int main(void)
                                         teardown),
         cmocka_unit_test_setup_teardown(test_close_while_rooms_are_open, setup,
                                         teardown),
+        cmocka_unit_test_setup_teardown(
+            test_rows_taken_before_the_end_are_delivered, setup_caller,
+            teardown),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
