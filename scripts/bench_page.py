@@ -10,7 +10,8 @@ from pathlib import Path
 from bench_results import Results
 from bench_targets import number, size_text, targets
 
-WAYS = ("epdx", "ucx_am", "ucx_am_event", "ucx_put", "tcp", "shm_memcpy")
+WAYS = ("epdx", "epdx_caller", "ucx_am", "ucx_am_event", "ucx_put", "tcp",
+        "shm_memcpy")
 
 
 def table(head, rows):
@@ -40,11 +41,12 @@ def transfer_table(results, subject):
             one = results.one(subject, what="bandwidth", way=way, size=size,
                               window=window)
             row.append("-" if one is None else number(one["value"]))
-        ours = results.one(subject, what="bandwidth", way="epdx", size=size,
-                           window=window)
-        rows.append(row + [number(ours.get("ratio")),
-                           ours.get("baseline", "-")])
-    return table(["size", "window", *WAYS, "ratio", "to"], rows)
+        pair = [results.one(subject, what="bandwidth", way=way, size=size,
+                            window=window) for way in WAYS[:2]]
+        rows.append(row + [number(one.get("ratio")) for one in pair] +
+                    [pair[0].get("baseline", "-")])
+    return table(["size", "window", *WAYS, "ratio", "ratio of epdx_caller",
+                  "to"], rows)
 
 
 def transports(results, subject):

@@ -21,8 +21,7 @@
 typedef struct epi_bench_options {
     bool json;
     bool quick;
-    bool caller; /* the callers run the I/O loop: no threads */
-    bool own;    /* rows are in the caller's own memory, not in the ring */
+    bool own; /* rows are in the caller's own memory, not in the ring */
     uint64_t ranks;
     uint64_t rounds;
     uint64_t memory_mb;
@@ -89,7 +88,8 @@ struct epi_way {
     size_t bytes; /* of memory that items go from and to */
 };
 
-extern const epi_way_ops_t epi_way_epdx;
+extern const epi_way_ops_t epi_way_epdx;        /* with I/O threads */
+extern const epi_way_ops_t epi_way_epdx_caller; /* run by its callers */
 extern const epi_way_ops_t epi_way_ucx_am;
 extern const epi_way_ops_t epi_way_ucx_am_event;
 extern const epi_way_ops_t epi_way_ucx_put;

@@ -28,8 +28,6 @@ static const epi_arg_t table[] = {
      EPI_ARG_COUNT, OPTION(rounds), 1, EPI_ROUNDS_MAX},
     {"quick", NULL, "fewer cases, smaller rounds", EPI_ARG_FLAG, OPTION(quick),
      0, 0},
-    {"caller", NULL, "callers run epdx's I/O loop: no threads of its own",
-     EPI_ARG_FLAG, OPTION(caller), 0, 0},
     {"own", NULL,
      "rows are sent from the caller's own memory, which no\n"
      "other process can map: they always go through UCX",

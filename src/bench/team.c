@@ -43,6 +43,7 @@ typedef struct local_team {
     slots_t *slots;
     uint64_t meeting;
     pid_t children[EPI_TEAM_RANKS_MAX];
+    int ended; /* the status of one that ended before its time; -1: none did */
 } local_team_t;
 
 static void nap(void)
@@ -52,22 +53,47 @@ static void nap(void)
     (void)nanosleep(&time, NULL);
 }
 
-/* A process that ended before its time would be waited for until the deadline.
- * Its status as waitpid() has it; -1: none has. */
+/* A raw loop waits for its peer without a deadline, and this would be in vain
+ * where the peer was killed: then the whole run ends, and its processes with
+ * it. What a process that ends by itself has to say is heard at a meeting. */
+static void on_child(int signal, siginfo_t *info, void *context)
+{
+    static const char words[] =
+        "epdx_bench: a process of the team was killed\n";
+
+    (void)signal;
+    (void)context;
+    if (info->si_code == CLD_KILLED || info->si_code == CLD_DUMPED) {
+        (void)!write(STDERR_FILENO, words, sizeof(words) - 1);
+        _exit(1);
+    }
+}
+
+static void watch_children(void)
+{
+    struct sigaction action = {.sa_sigaction = on_child,
+                               .sa_flags = SA_SIGINFO | SA_RESTART};
+
+    (void)sigaction(SIGCHLD, &action, NULL);
+}
+
+/* A process that ended before its time would be waited for until the deadline,
+ * at this meeting and at each later one. Its status as waitpid() has it. */
 static int child_ended(local_team_t *self)
 {
-    for (uint32_t i = 1; self->base.rank == 0 && i < self->base.size; i++) {
+    for (uint32_t i = 1;
+         self->base.rank == 0 && self->ended < 0 && i < self->base.size; i++) {
         int status;
 
         if (self->children[i] > 0 &&
             waitpid(self->children[i], &status, WNOHANG) == self->children[i]) {
             self->children[i] = 0;
             if (atomic_load(&self->slots->at[i]) < self->meeting) {
-                return status;
+                self->ended = status;
             }
         }
     }
-    return -1;
+    return self->ended;
 }
 
 /* Until a rank has come to this meeting. */
@@ -223,6 +249,7 @@ epdx_status_t epi_team_open(char **argv, const char *meet, uint32_t size,
         return epi_fail(EPDX_ERR_NO_MEMORY, "no memory for a team");
     }
     self->base = (epi_team_t){.ops = &local_ops, .size = size};
+    self->ended = -1;
     if (meet == NULL) {
         fd = make_slots();
     } else if (!parse_meet(meet, &fd, &self->base.rank, &self->base.size)) {
@@ -230,7 +257,9 @@ epdx_status_t epi_team_open(char **argv, const char *meet, uint32_t size,
         return epi_fail(EPDX_ERR_INVALID, "--meet is not for users");
     }
     status = map_slots(self, fd);
-    if (meet != NULL) {
+    if (meet == NULL) {
+        watch_children();
+    } else {
         /* Nobody would end it when rank 0 is killed. */
         (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
     }

@@ -18,8 +18,9 @@
 #define QUICK_WINDOW 4
 
 static const epi_way_ops_t *const way_table[] = {
-    &epi_way_epdx,    &epi_way_ucx_am, &epi_way_ucx_am_event,
-    &epi_way_ucx_put, &epi_way_tcp,    &epi_way_shm,
+    &epi_way_epdx,         &epi_way_epdx_caller, &epi_way_ucx_am,
+    &epi_way_ucx_am_event, &epi_way_ucx_put,     &epi_way_tcp,
+    &epi_way_shm,
 };
 
 #define WAYS (sizeof(way_table) / sizeof(way_table[0]))
@@ -79,7 +80,12 @@ static epdx_status_t measure(transfer_t *transfer, const epi_round_t *round,
     return status;
 }
 
-/* The faster of the two bare loops of UCX is what epdx is held against. */
+static bool starts_with(const epi_way_t *way, const char *prefix)
+{
+    return strncmp(way->ops->name, prefix, strlen(prefix)) == 0;
+}
+
+/* The fastest of the bare loops of UCX is what epdx is held against. */
 static size_t best_ucx(const transfer_t *transfer)
 {
     double scratch[EPI_ROUNDS_MAX];
@@ -90,7 +96,7 @@ static size_t best_ucx(const transfer_t *transfer)
         size_t bytes = transfer->rounds * sizeof(double);
         double median;
 
-        if (strncmp(transfer->ways[w]->ops->name, "ucx_", 4) != 0) {
+        if (!starts_with(transfer->ways[w], "ucx_")) {
             continue;
         }
         memcpy(scratch, transfer->rates[w], bytes);
@@ -103,16 +109,15 @@ static size_t best_ucx(const transfer_t *transfer)
     return found;
 }
 
-static epdx_status_t report_ratio(transfer_t *transfer, size_t to,
-                                  epi_result_t *result)
+static void add_ratio(const transfer_t *transfer, size_t way, size_t to,
+                      epi_result_t *result)
 {
     double scratch[EPI_ROUNDS_MAX];
 
     (void)epi_text_copy(result->baseline, sizeof(result->baseline),
                         transfer->ways[to]->ops->name);
-    result->ratio = epi_stats_ratio(transfer->rates[0], transfer->rates[to],
+    result->ratio = epi_stats_ratio(transfer->rates[way], transfer->rates[to],
                                     transfer->rounds, scratch);
-    return EPDX_OK;
 }
 
 static epdx_status_t report(transfer_t *transfer, const epi_round_t *round)
@@ -137,8 +142,8 @@ static epdx_status_t report(transfer_t *transfer, const epi_round_t *round)
                             transfer->ways[w]->ops->name);
         transfer->ways[w]->ops->transport(transfer->ways[w], result.transport,
                                           sizeof(result.transport));
-        if (w == 0) {
-            (void)report_ratio(transfer, best, &result);
+        if (starts_with(transfer->ways[w], "epdx")) {
+            add_ratio(transfer, w, best, &result);
         }
         status = epi_results_add(&transfer->bench->results, &result);
     }

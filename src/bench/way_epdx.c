@@ -1,7 +1,13 @@
 /*
- * way_epdx.c: the product itself: a bootstrap server and a sender on rank 0, a
- * receiver on each other rank. An item is a request of its own; it is looked
- * up, leased, asked for, offered and pulled within the time that is measured.
+ * way_epdx.c: the product itself, with I/O threads of its own or run by its
+ * callers: a bootstrap server and a sender on rank 0, a receiver on each other
+ * rank. An item is a request of its own; it is looked up, leased, asked for,
+ * offered and pulled within the time that is measured.
+ *
+ * The window is what the encode rank has sent and not yet seen taken, as in the
+ * bare loops. A receiver stages a window of requests at once, as a scheduling
+ * step does, and one window ahead: requests come in before their rows are
+ * there, not once the rows before them have landed.
  */
 #include <sched.h>
 #include <stdio.h>
@@ -33,21 +39,26 @@ typedef struct epdx_way {
     epdx_job_t *jobs[JOBS_MAX];
 } epdx_way_t;
 
+static bool is_caller(const epdx_way_t *way)
+{
+    return way->base.ops == &epi_way_epdx_caller;
+}
+
 /* The I/O threads need the cores more than a caller that looks. */
 static void rest(const epdx_way_t *way)
 {
     const struct timespec nap = {0, NAP_NS};
 
-    if (way->base.bench->options->caller) {
+    if (is_caller(way)) {
         (void)sched_yield();
     } else {
         (void)nanosleep(&nap, NULL);
     }
 }
 
-static epdx_progress_t progress_of(const epi_bench_t *bench)
+static epdx_progress_t progress_of(const epdx_way_t *way)
 {
-    return bench->options->caller ? EPDX_PROGRESS_CALLER : EPDX_PROGRESS_THREAD;
+    return is_caller(way) ? EPDX_PROGRESS_CALLER : EPDX_PROGRESS_THREAD;
 }
 
 static epdx_status_t open_encode(epdx_way_t *way)
@@ -58,7 +69,7 @@ static epdx_status_t open_encode(epdx_way_t *way)
         .struct_size = sizeof(params),
         .dtype = EPDX_BFLOAT16,
         .hidden = ROW_BYTES / 2,
-        .progress = progress_of(way->base.bench),
+        .progress = progress_of(way),
         .ring_bytes = way->base.bytes,
     };
     epdx_status_t status = epdx_bootstrap_open(&server, &way->bootstrap);
@@ -92,7 +103,7 @@ static epdx_status_t open_prefill(epdx_way_t *way)
         .tp_rank = team->rank - 1,
         .tp_size = team->size - 1,
         .shard = EPDX_OFF,
-        .progress = progress_of(way->base.bench),
+        .progress = progress_of(way),
         .pool_bytes = way->base.bytes,
     };
 
@@ -110,7 +121,8 @@ static void way_close(epi_way_t *base)
     free(way);
 }
 
-static epdx_status_t way_open(epi_bench_t *bench, epi_way_t **way_p)
+static epdx_status_t open_as(epi_bench_t *bench, const epi_way_ops_t *ops,
+                             epi_way_t **way_p)
 {
     char all[EPI_TEAM_RANKS_MAX][EPDX_ADDRESS_MAX + 1];
     epdx_way_t *way = calloc(1, sizeof(*way));
@@ -119,7 +131,7 @@ static epdx_status_t way_open(epi_bench_t *bench, epi_way_t **way_p)
     if (way == NULL) {
         return epi_fail(EPDX_ERR_NO_MEMORY, "no memory for a way");
     }
-    way->base = (epi_way_t){.ops = &epi_way_epdx,
+    way->base = (epi_way_t){.ops = ops,
                             .bench = bench,
                             .bytes = (size_t)bench->options->memory_mb << 20};
     status = epi_bench_encode(bench) ? open_encode(way) : open_prefill(way);
@@ -135,6 +147,16 @@ static epdx_status_t way_open(epi_bench_t *bench, epi_way_t **way_p)
     }
     *way_p = &way->base;
     return EPDX_OK;
+}
+
+static epdx_status_t way_open(epi_bench_t *bench, epi_way_t **way_p)
+{
+    return open_as(bench, &epi_way_epdx, way_p);
+}
+
+static epdx_status_t way_open_caller(epi_bench_t *bench, epi_way_t **way_p)
+{
+    return open_as(bench, &epi_way_epdx_caller, way_p);
 }
 
 /* Marks an item, so that the other end sees that it is the right one. */
@@ -225,6 +247,20 @@ static epdx_status_t stage_item(epdx_way_t *way, const epi_round_t *round,
                                &way->jobs[index % JOBS_MAX]);
 }
 
+static epdx_status_t stage_window(epdx_way_t *way, const epi_round_t *round,
+                                  size_t *staged_p)
+{
+    epdx_status_t status = EPDX_OK;
+
+    for (size_t i = 0;
+         i < round->window && *staged_p < round->count && status == EPDX_OK;
+         i++) {
+        status = stage_item(way, round, *staged_p);
+        *staged_p += status == EPDX_OK;
+    }
+    return status;
+}
+
 /* Whether the item has landed; its mark is checked. */
 static epdx_status_t look(epdx_way_t *way, size_t index, bool *landed_p)
 {
@@ -258,10 +294,8 @@ static epdx_status_t receive(epdx_way_t *way, const epi_round_t *round)
     while (status == EPDX_OK && landed < round->count) {
         bool done = false;
 
-        while (status == EPDX_OK && staged < round->count &&
-               staged < landed + round->window) {
-            status = stage_item(way, round, staged);
-            staged += status == EPDX_OK;
+        if (staged <= landed + round->window) {
+            status = stage_window(way, round, &staged);
         }
         epdx_receiver_poll(way->receiver);
         if (status == EPDX_OK) {
@@ -318,6 +352,14 @@ static void way_transport(epi_way_t *base, char *out, size_t size)
 const epi_way_ops_t epi_way_epdx = {
     .name = "epdx",
     .open = way_open,
+    .round = way_round,
+    .transport = way_transport,
+    .close = way_close,
+};
+
+const epi_way_ops_t epi_way_epdx_caller = {
+    .name = "epdx_caller",
+    .open = way_open_caller,
     .round = way_round,
     .transport = way_transport,
     .close = way_close,
