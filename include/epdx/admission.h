@@ -17,8 +17,8 @@ typedef struct epdx_admission epdx_admission_t;
 
 typedef struct epdx_admission_params {
     size_t struct_size; /**< sizeof(epdx_admission_params_t) */
-    /** The receiver that each rank opens; tp_rank and tp_size are the
-     *  group's. */
+    /** The receiver that each rank opens, with its own struct_size; tp_rank and
+     *  tp_size are the group's. */
     epdx_receiver_params_t receiver;
     /** Make the collective in every drain, also with nothing pending: for
      *  callers whose ranks may not agree on whether anything is pending. */
@@ -119,6 +119,8 @@ typedef struct epdx_admission_stats {
  *                                that of another rank, was built without NCCL;
  *          EPDX_ERR_INVALID      the communicator given is not that of the
  *                                group's ranks, in their order, on this device;
+ *                                or an argument is NULL. Without a group other
+ *                                ranks are not told;
  *          EPDX_ERR_GROUP        a collective failed, or NCCL did;
  *          EPDX_ERR_TIMEOUT      a collective, or NCCL's start, passed its
  *                                deadline.
@@ -139,8 +141,9 @@ epdx_admission_open(epdx_group_t *group, const epdx_admission_params_t *params,
  * Owns:    request is read during the call only.
  * Threads: admission's thread, on every rank, in the same order. Never blocks,
  *          never does I/O.
- * Errors:  EPDX_ERR_INVALID    the id is empty or too long: nothing is
- *                              recorded, and no rank may have recorded it;
+ * Errors:  EPDX_ERR_INVALID    the id is empty or too long, or an argument is
+ *                              NULL: nothing is recorded, and no rank may have
+ *                              recorded it;
  *          EPDX_ERR_DUPLICATE  the id is pending or not yet released:
  *                              likewise, and the first use is untouched;
  *          EPDX_ERR_FULL       EPDX_MAX_REQUESTS requests are pending:
@@ -163,7 +166,8 @@ EPDX_API EPDX_MUST_CHECK epdx_status_t epdx_admission_stage(
  * Units:   none.
  * Owns:    id is read during the call only.
  * Threads: admission's thread. Never blocks.
- * Errors:  EPDX_ERR_NOT_FOUND  no request of that id is pending.
+ * Errors:  EPDX_ERR_INVALID    an argument is NULL;
+ *          EPDX_ERR_NOT_FOUND  no request of that id is pending.
  */
 EPDX_API EPDX_MUST_CHECK epdx_status_t
 epdx_admission_cancel(epdx_admission_t *admission, const char *id);
@@ -195,7 +199,8 @@ epdx_admission_cancel(epdx_admission_t *admission, const char *id);
  *                             differ, on every rank;
  *          EPDX_ERR_GROUP     a collective failed;
  *          EPDX_ERR_TIMEOUT   a collective passed the group's deadline: the
- *                             group is broken, the process should exit.
+ *                             group is broken, the process should exit;
+ *          EPDX_ERR_INVALID   an argument is NULL: this rank did not take part.
  *          On error *decisions_p is empty.
  */
 EPDX_API EPDX_MUST_CHECK epdx_status_t epdx_admission_drain(
@@ -211,7 +216,8 @@ EPDX_API EPDX_MUST_CHECK epdx_status_t epdx_admission_drain(
  *          items must not be used any more.
  * Threads: admission's thread; ranks may release in any order and at any time,
  *          but an id may be staged again only once every rank released it.
- * Errors:  EPDX_ERR_NOT_FOUND  no admitted request of that id.
+ * Errors:  EPDX_ERR_INVALID    an argument is NULL;
+ *          EPDX_ERR_NOT_FOUND  no admitted request of that id.
  */
 EPDX_API EPDX_MUST_CHECK epdx_status_t
 epdx_admission_release(epdx_admission_t *admission, const char *id);
@@ -231,7 +237,7 @@ epdx_admission_release(epdx_admission_t *admission, const char *id);
  * Threads: admission's thread; as epdx_admission_release().
  * Errors:  EPDX_ERR_NOT_FOUND  no admitted request of that id;
  *          EPDX_ERR_INVALID    an event, and this library was built without
- *                              CUDA;
+ *                              CUDA; or an argument but event is NULL;
  *          EPDX_ERR_IO         CUDA cannot query the event.
  *          On error the request is still admitted and not released.
  */

@@ -66,7 +66,7 @@ EPDX_API EPDX_MUST_CHECK epdx_status_t epdx_bootstrap_open(
  * Units:   none.
  * Owns:    the text is the server's, valid until it is closed.
  * Threads: any.
- * Errors:  none.
+ * Errors:  none; "" for NULL.
  */
 EPDX_API const char *epdx_bootstrap_address(const epdx_bootstrap_t *bootstrap);
 
@@ -77,7 +77,7 @@ EPDX_API const char *epdx_bootstrap_address(const epdx_bootstrap_t *bootstrap);
  * Units:   counts.
  * Owns:    *stats_p is the caller's.
  * Threads: any.
- * Errors:  none.
+ * Errors:  none; with NULL nothing is copied.
  */
 EPDX_API void epdx_bootstrap_stats(const epdx_bootstrap_t *bootstrap,
                                    epdx_bootstrap_stats_t *stats_p);

@@ -53,8 +53,8 @@ typedef enum epdx_part {
  * Owns:    *tensor_p is the caller's, or whose it is handed to, and ends with
  *          its deleter. It outlives the job and the receiver.
  * Threads: the receiver's thread; the deleter: any. Never blocks.
- * Errors:  EPDX_ERR_INVALID    the job has not landed, or has no such item or
- *                              part;
+ * Errors:  EPDX_ERR_INVALID    the job has not landed, was released, or has no
+ *                              such item or part; or an argument is NULL;
  *          EPDX_ERR_NOT_FOUND  the item was skipped, or there are no deepstack
  *                              levels;
  *          EPDX_ERR_FULL       2 * EPDX_MAX_ITEMS tensors are out;

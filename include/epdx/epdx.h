@@ -9,11 +9,13 @@
  *                                  \--> failed: answer with the reason
  *
  * Errors: every call that can fail says what it answers, and
- * epdx_last_error() says it in words. Threads: an object belongs to one
- * thread; no call of the scheduling loop blocks but drain in its collectives.
- * Waiting: no object has a descriptor to wait on; drain and poll are called at
- * the caller's own pace. Ending: a sender before its bootstrap server,
- * admission before its group, the group before MPI_Finalize().
+ * epdx_last_error() says it in words. NULL for what a call needs gives
+ * EPDX_ERR_INVALID with the argument's name; a call without a status does
+ * nothing then, or answers 0, false, NULL or "". Threads: an object belongs to
+ * one thread; no call of the scheduling loop blocks but drain in its
+ * collectives. Waiting: no object has a descriptor to wait on; drain and poll
+ * are called at the caller's own pace. Ending: a sender before its bootstrap
+ * server, admission before its group, the group before MPI_Finalize().
  */
 #ifndef EPDX_EPDX_H
 #define EPDX_EPDX_H

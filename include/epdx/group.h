@@ -20,7 +20,8 @@ typedef struct epdx_group epdx_group_t;
  * Units:   none.
  * Owns:    *group_p is the caller's, who ends it with epdx_group_close().
  * Threads: any.
- * Errors:  EPDX_ERR_NO_MEMORY  it could not be allocated; *group_p unchanged.
+ * Errors:  EPDX_ERR_INVALID    group_p is NULL;
+ *          EPDX_ERR_NO_MEMORY  it could not be allocated; *group_p unchanged.
  */
 EPDX_API EPDX_MUST_CHECK epdx_status_t
 epdx_group_single(epdx_group_t **group_p);
@@ -32,7 +33,7 @@ epdx_group_single(epdx_group_t **group_p);
  * Units:   ranks.
  * Owns:    nothing.
  * Threads: any.
- * Errors:  none.
+ * Errors:  none; 0 for NULL.
  */
 EPDX_API uint32_t epdx_group_rank(const epdx_group_t *group);
 
@@ -43,7 +44,7 @@ EPDX_API uint32_t epdx_group_rank(const epdx_group_t *group);
  * Units:   ranks.
  * Owns:    nothing.
  * Threads: any.
- * Errors:  none.
+ * Errors:  none; 0 for NULL.
  */
 EPDX_API uint32_t epdx_group_size(const epdx_group_t *group);
 

@@ -25,7 +25,7 @@ extern "C" {
  * Threads: the thread that calls MPI; MPI_THREAD_FUNNELED is enough. Every
  *          rank of comm must call: it is collective and may block.
  * Errors:  EPDX_ERR_INVALID    comm is MPI_COMM_NULL or an inter-communicator,
- *                              or MPI is not initialised;
+ *                              MPI is not initialised, or group_p is NULL;
  *          EPDX_ERR_GROUP      MPI refused to duplicate comm;
  *          EPDX_ERR_NO_MEMORY  it could not be allocated, here or on another
  *                              rank.

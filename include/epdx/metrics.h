@@ -91,7 +91,8 @@ EPDX_API size_t epdx_metrics_text(char *out, size_t size);
  * Units:   none.
  * Owns:    file stays the caller's; it is flushed, not closed.
  * Threads: as epdx_metrics_each().
- * Errors:  EPDX_ERR_NO_MEMORY  the text could not be held;
+ * Errors:  EPDX_ERR_INVALID    file is NULL;
+ *          EPDX_ERR_NO_MEMORY  the text could not be held;
  *          EPDX_ERR_IO         the file could not be written.
  */
 EPDX_API EPDX_MUST_CHECK epdx_status_t epdx_metrics_print(FILE *file);

@@ -110,7 +110,8 @@ EPDX_API EPDX_MUST_CHECK epdx_status_t epdx_receiver_open(
  *          ends it with epdx_job_release().
  * Threads: the receiver's thread. Never blocks, never does I/O.
  * Errors:  EPDX_ERR_INVALID    an id or address is empty or too long, an item
- *                              has no rows, or item_count is 0;
+ *                              has no rows, item_count is 0, or an argument is
+ *                              NULL;
  *          EPDX_ERR_TOO_LARGE  the request can never fit the pool, has more
  *                              than EPDX_MAX_ITEMS items, or an item of over
  *                              2^31 - 1 rows;
@@ -148,7 +149,7 @@ EPDX_API void epdx_receiver_poll(epdx_receiver_t *receiver);
  * Units:   none.
  * Owns:    nothing.
  * Threads: the receiver's thread.
- * Errors:  none.
+ * Errors:  none; EPDX_FAILED for NULL.
  */
 EPDX_API epdx_state_t epdx_job_state(const epdx_job_t *job);
 
@@ -160,7 +161,8 @@ EPDX_API epdx_state_t epdx_job_state(const epdx_job_t *job);
  * Owns:    *reason_p (when reason_p is not NULL) is the job's, valid until its
  *          release.
  * Threads: the receiver's thread.
- * Errors:  none; EPDX_OK and "" for a job that has not failed.
+ * Errors:  none; EPDX_OK and "" for a job that has not failed;
+ *          EPDX_ERR_INVALID for NULL.
  */
 EPDX_API epdx_status_t epdx_job_failure(const epdx_job_t *job,
                                         const char **reason_p);
@@ -172,7 +174,7 @@ EPDX_API epdx_status_t epdx_job_failure(const epdx_job_t *job,
  * Units:   rows and bytes.
  * Owns:    the array and the rows are the job's, valid until its release.
  * Threads: the receiver's thread; the rows may then be read by any.
- * Errors:  none; NULL and 0 unless the job has landed.
+ * Errors:  none; NULL and 0 unless the job has landed. count_p may be NULL.
  */
 EPDX_API const epdx_landed_t *epdx_job_items(const epdx_job_t *job,
                                              size_t *count_p);
@@ -184,7 +186,7 @@ EPDX_API const epdx_landed_t *epdx_job_items(const epdx_job_t *job,
  * Units:   none.
  * Owns:    the text is the job's, valid until its release.
  * Threads: the receiver's thread.
- * Errors:  none.
+ * Errors:  none; "" for NULL.
  */
 EPDX_API const char *epdx_job_id(const epdx_job_t *job);
 
@@ -198,7 +200,9 @@ EPDX_API const char *epdx_job_id(const epdx_job_t *job);
  * Units:   none.
  * Owns:    takes job; NULL is allowed.
  * Threads: the receiver's thread. Never blocks.
- * Errors:  none.
+ * Errors:  none; a job that was released before is left alone, and that is
+ *          logged. That cannot be told once its place was given to a job
+ *          staged since: then that one is released.
  */
 EPDX_API void epdx_job_release(epdx_job_t *job);
 
@@ -221,8 +225,11 @@ EPDX_API void epdx_job_release(epdx_job_t *job);
  *          receiver's end.
  * Threads: the receiver's thread. Never blocks.
  * Errors:  EPDX_ERR_INVALID  an event, and this library was built without CUDA;
+ *                            or the job was released before, as far as
+ *                            epdx_job_release() can tell;
  *          EPDX_ERR_IO       CUDA cannot query the event.
- *          On error the job is still the caller's, unreleased.
+ *          On error nothing changed: the job is still the caller's, or is
+ *          released already.
  */
 EPDX_API EPDX_MUST_CHECK epdx_status_t epdx_job_release_after(epdx_job_t *job,
                                                               void *event);
@@ -250,7 +257,7 @@ epdx_receiver_receive(epdx_receiver_t *receiver, const epdx_request_t *request,
  * Units:   bytes, rows, counts.
  * Owns:    *stats_p is the caller's.
  * Threads: the receiver's thread.
- * Errors:  none.
+ * Errors:  none; with NULL nothing is copied.
  */
 EPDX_API void epdx_receiver_stats(const epdx_receiver_t *receiver,
                                   epdx_receiver_stats_t *stats_p);

@@ -122,7 +122,7 @@ epdx_sender_open(const epdx_sender_params_t *params, epdx_sender_t **sender_p);
  * Units:   rows.
  * Owns:    the memory is the caller's until it is sent or returned.
  * Threads: the sender's thread. Never blocks.
- * Errors:  EPDX_ERR_INVALID    rows is 0;
+ * Errors:  EPDX_ERR_INVALID    rows is 0, or an argument is NULL;
  *          EPDX_ERR_TOO_LARGE  the ring can never hold it: send from own
  *                              memory, or raise EPDX_ENCODE_RING_MB;
  *          EPDX_ERR_FULL       the ring is full now: poll, or send from own
@@ -140,7 +140,8 @@ EPDX_API EPDX_MUST_CHECK epdx_status_t epdx_sender_lease(epdx_sender_t *sender,
  * Units:   none.
  * Owns:    takes the lease; a chunk of own memory is left alone.
  * Threads: the sender's thread.
- * Errors:  none; a lease that is not out is ignored and logged.
+ * Errors:  none; a lease that is not out is ignored and logged. NULL is
+ *          ignored.
  */
 EPDX_API void epdx_sender_return(epdx_sender_t *sender,
                                  const epdx_chunk_t *chunk);
@@ -162,7 +163,8 @@ EPDX_API void epdx_sender_return(epdx_sender_t *sender,
  *                              its lease is not out, or was sent before, or the
  *                              leased chunk was changed; with EPDX_MEMORY_CUDA
  *                              own memory is not of the sender's device; with
- *                              EPDX_MEMORY_HOST there is a ready;
+ *                              EPDX_MEMORY_HOST there is a ready; or an
+ *                              argument is NULL;
  *          EPDX_ERR_DUPLICATE  the room has a chunk already, whose outcome was
  *                              not polled yet: it is untouched;
  *          EPDX_ERR_FULL       EPDX_MAX_ROOMS rooms are open: poll outcomes.
@@ -178,7 +180,8 @@ EPDX_API EPDX_MUST_CHECK epdx_status_t epdx_sender_send(
  * Units:   none.
  * Owns:    reason is read during the call only, and cut at EPDX_REASON_MAX.
  * Threads: the sender's thread. Never blocks.
- * Errors:  EPDX_ERR_DUPLICATE  the room has a chunk or has failed already;
+ * Errors:  EPDX_ERR_INVALID    the sender is NULL;
+ *          EPDX_ERR_DUPLICATE  the room has a chunk or has failed already;
  *          EPDX_ERR_FULL       EPDX_MAX_ROOMS rooms are open: poll outcomes.
  */
 EPDX_API EPDX_MUST_CHECK epdx_status_t epdx_sender_fail(epdx_sender_t *sender,
@@ -195,7 +198,8 @@ EPDX_API EPDX_MUST_CHECK epdx_status_t epdx_sender_fail(epdx_sender_t *sender,
  * Units:   none.
  * Owns:    outcomes is the caller's. Ring ranges of ended rooms are free again.
  * Threads: the sender's thread. Never blocks.
- * Errors:  none; the number of outcomes written, 0 when there are none.
+ * Errors:  none; the number of outcomes written, 0 when there are none, or no
+ *          place for them.
  */
 EPDX_API size_t epdx_sender_poll(epdx_sender_t *sender,
                                  epdx_outcome_t *outcomes, size_t outcome_max);
@@ -218,7 +222,7 @@ EPDX_API bool epdx_sender_registered(const epdx_sender_t *sender);
  * Units:   bytes, counts.
  * Owns:    *stats_p is the caller's.
  * Threads: the sender's thread.
- * Errors:  none.
+ * Errors:  none; with NULL nothing is copied.
  */
 EPDX_API void epdx_sender_stats(const epdx_sender_t *sender,
                                 epdx_sender_stats_t *stats_p);

@@ -133,10 +133,14 @@ static epdx_status_t open_local(epdx_admission_t *admission,
                                 const epdx_admission_params_t *params,
                                 epi_dataplane_t *dp)
 {
-    epdx_receiver_params_t receiver = params->receiver;
-    epdx_status_t status;
+    epdx_receiver_params_t receiver;
+    epdx_status_t status =
+        epi_params_copy(&receiver, sizeof(receiver), &params->receiver,
+                        sizeof(receiver), "admission's receiver");
 
-    receiver.struct_size = sizeof(receiver);
+    if (status != EPDX_OK) {
+        return status;
+    }
     receiver.tp_rank = admission->group->rank;
     receiver.tp_size = admission->group->size;
     status = dp == NULL
@@ -171,9 +175,13 @@ epdx_status_t epi_admission_open_with(epdx_group_t *group,
             &none, epi_fail(EPDX_ERR_NO_MEMORY, "no memory for admission"));
     }
     admission->group = group;
-    /* The receiver's parameters lie inside: of one size only. */
-    status =
-        epi_params_copy(&copy, sizeof(copy), params, sizeof(copy), "admission");
+    status = epi_given_all("epdx_admission_open", "admission_p",
+                           (const void *const[]){admission_p}, 1);
+    if (status == EPDX_OK) {
+        /* The receiver's parameters lie inside: of one size only. */
+        status = epi_params_copy(&copy, sizeof(copy), params, sizeof(copy),
+                                 "admission");
+    }
     if (status == EPDX_OK) {
         admission->strict = copy.strict;
         status = open_local(admission, &copy, dp);
@@ -194,7 +202,11 @@ epdx_status_t epdx_admission_open(epdx_group_t *group,
                                   const epdx_admission_params_t *params,
                                   epdx_admission_t **admission_p)
 {
-    return epi_admission_open_with(group, params, NULL, admission_p);
+    epdx_status_t status = epi_given(group);
+
+    return status == EPDX_OK
+               ? epi_admission_open_with(group, params, NULL, admission_p)
+               : status;
 }
 
 void epi_entry_free(epdx_admission_t *admission, uint32_t index)
@@ -250,11 +262,14 @@ static uint64_t hash_items(uint64_t hash, const epdx_request_t *request)
 epdx_status_t epdx_admission_stage(epdx_admission_t *admission,
                                    const epdx_request_t *request)
 {
-    epdx_status_t status = check_stage(admission, request);
+    epdx_status_t status = epi_given(admission, request);
     uint32_t index;
     uint64_t id_hash;
     epi_entry_t *entry;
 
+    if (status == EPDX_OK) {
+        status = check_stage(admission, request);
+    }
     if (status != EPDX_OK) {
         return status;
     }
@@ -289,9 +304,14 @@ epdx_status_t epdx_admission_stage(epdx_admission_t *admission,
 
 epdx_status_t epdx_admission_cancel(epdx_admission_t *admission, const char *id)
 {
+    epdx_status_t status = epi_given(admission, id);
     uint32_t index;
-    epi_entry_t *entry = epi_entry_find(admission, id, &index);
+    epi_entry_t *entry;
 
+    if (status != EPDX_OK) {
+        return status;
+    }
+    entry = epi_entry_find(admission, id, &index);
     if (entry == NULL || entry->admitted) {
         return epi_fail(EPDX_ERR_NOT_FOUND, "no request %.64s is pending", id);
     }
@@ -306,22 +326,22 @@ epdx_status_t epdx_admission_cancel(epdx_admission_t *admission, const char *id)
 
 size_t epdx_admission_pending(const epdx_admission_t *admission)
 {
-    return admission->pending_count;
+    return admission == NULL ? 0 : admission->pending_count;
 }
 
 bool epdx_admission_sharded(const epdx_admission_t *admission)
 {
-    return admission->sharded;
+    return admission != NULL && admission->sharded;
 }
 
 void epdx_admission_stats(const epdx_admission_t *admission,
                           epdx_admission_stats_t *stats_p,
                           epdx_receiver_stats_t *receiver_p)
 {
-    if (stats_p != NULL) {
+    if (admission != NULL && stats_p != NULL) {
         *stats_p = admission->stats;
     }
-    if (receiver_p != NULL) {
+    if (admission != NULL) {
         epdx_receiver_stats(admission->receiver, receiver_p);
     }
 }

@@ -584,6 +584,76 @@ static void test_stage_is_bounded_alike_on_every_rank(void **state)
     close_scene(scene);
 }
 
+static void test_err_invalid_params_of_the_receiver_without_size(void **state)
+{
+    epdx_admission_params_t params = params_plain();
+    epdx_admission_t *admission = NULL;
+    epdx_group_t *group = NULL;
+
+    (void)state;
+    assert_int_equal(epdx_group_single(&group), EPDX_OK);
+    params.receiver.struct_size = 0;
+    assert_int_equal(epdx_admission_open(group, &params, &admission),
+                     EPDX_ERR_INVALID);
+    assert_says(epdx_last_error(),
+                "admission's receiver: struct_size is 0, this library knows");
+    assert_null(admission);
+    epdx_group_close(group);
+}
+
+static void open_single(epdx_group_t **group_p, epi_loopback_hub_t **hub_p,
+                        epdx_admission_t **admission_p)
+{
+    epdx_admission_params_t params = params_plain();
+    epi_dataplane_t *dp = NULL;
+
+    assert_int_equal(epdx_group_single(group_p), EPDX_OK);
+    assert_int_equal(epi_loopback_hub_open(hub_p), EPDX_OK);
+    assert_int_equal(epi_dataplane_loopback(*hub_p, &dp), EPDX_OK);
+    assert_int_equal(
+        epi_admission_open_with(*group_p, &params, dp, admission_p), EPDX_OK);
+}
+
+static void test_err_invalid_null_arguments(void **state)
+{
+    epdx_admission_params_t params = params_plain();
+    epdx_admission_t *admission = NULL;
+    epi_loopback_hub_t *hub = NULL;
+    epdx_group_t *group = NULL;
+    epdx_decisions_t decisions;
+    epdx_admission_stats_t stats;
+
+    (void)state;
+    open_single(&group, &hub, &admission);
+    assert_int_equal(epdx_admission_open(NULL, &params, &admission),
+                     EPDX_ERR_INVALID);
+    assert_says(epdx_last_error(), "epdx_admission_open: group is NULL");
+    assert_int_equal(epdx_admission_open(group, NULL, &admission),
+                     EPDX_ERR_INVALID);
+    assert_int_equal(epdx_admission_open(group, &params, NULL),
+                     EPDX_ERR_INVALID);
+    assert_says(epdx_last_error(), "epdx_admission_open: admission_p is NULL");
+    assert_int_equal(epdx_admission_stage(admission, NULL), EPDX_ERR_INVALID);
+    assert_says(epdx_last_error(), "epdx_admission_stage: request is NULL");
+    assert_int_equal(epdx_admission_cancel(admission, NULL), EPDX_ERR_INVALID);
+    assert_says(epdx_last_error(), "epdx_admission_cancel: id is NULL");
+    assert_int_equal(epdx_admission_release(admission, NULL), EPDX_ERR_INVALID);
+    assert_says(epdx_last_error(), "id is NULL");
+    assert_int_equal(epdx_admission_release_after(NULL, "r1", NULL),
+                     EPDX_ERR_INVALID);
+    assert_int_equal(epdx_admission_drain(admission, NULL), EPDX_ERR_INVALID);
+    assert_says(epdx_last_error(), "epdx_admission_drain: decisions_p is NULL");
+    assert_int_equal(epdx_admission_drain(NULL, &decisions), EPDX_ERR_INVALID);
+    assert_int_equal(epdx_admission_pending(NULL), 0);
+    assert_false(epdx_admission_sharded(NULL));
+    epdx_admission_stats(NULL, &stats, NULL);
+    epdx_admission_stats(admission, &stats, NULL);
+    assert_int_equal(stats.drains, 0);
+    epdx_admission_close(admission);
+    epi_loopback_hub_close(hub);
+    epdx_group_close(group);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -599,6 +669,8 @@ int main(void)
         cmocka_unit_test(test_strict_votes_also_with_nothing_pending),
         cmocka_unit_test(test_a_broken_group_is_an_error_of_the_drain),
         cmocka_unit_test(test_stage_is_bounded_alike_on_every_rank),
+        cmocka_unit_test(test_err_invalid_params_of_the_receiver_without_size),
+        cmocka_unit_test(test_err_invalid_null_arguments),
     };
 
     if (setenv("EPDX_MAX_REQUESTS", "8", 1) != 0) {

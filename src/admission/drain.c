@@ -9,6 +9,7 @@
 #include "admission/watch.h"
 #include "base/error.h"
 #include "base/log.h"
+#include "base/params.h"
 #include "base/text.h"
 #include "observe/nvtx.h"
 
@@ -249,10 +250,14 @@ static epdx_status_t step(epdx_admission_t *admission, size_t *admitted_p)
 epdx_status_t epdx_admission_drain(epdx_admission_t *admission,
                                    epdx_decisions_t *decisions_p)
 {
-    uint64_t begun = epi_admission_now(admission);
+    epdx_status_t status = epi_given(admission, decisions_p);
     size_t admitted = 0;
-    epdx_status_t status;
+    uint64_t begun;
 
+    if (status != EPDX_OK) {
+        return status;
+    }
+    begun = epi_admission_now(admission);
     *decisions_p = (epdx_decisions_t){0};
     epi_nvtx_push("epdx drain");
     forget_ended(admission);

@@ -2,6 +2,7 @@
  * does so when it likes. */
 #include "admission/admission_internal.h"
 #include "base/error.h"
+#include "base/params.h"
 
 epdx_status_t epi_entry_admitted(epdx_admission_t *admission, const char *id,
                                  epi_entry_t **entry_p)
@@ -21,8 +22,11 @@ epdx_status_t epdx_admission_release_after(epdx_admission_t *admission,
                                            const char *id, void *event)
 {
     epi_entry_t *entry = NULL;
-    epdx_status_t status = epi_entry_admitted(admission, id, &entry);
+    epdx_status_t status = epi_given(admission, id);
 
+    if (status == EPDX_OK) {
+        status = epi_entry_admitted(admission, id, &entry);
+    }
     if (status == EPDX_OK) {
         status = epdx_job_release_after(entry->job, event);
     }

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/error.h"
 #include "base/text.h"
 
 #define NAMES 3
@@ -51,7 +52,25 @@ unsigned epi_local_rank(void)
                : 0;
 }
 
-bool epi_expand(const char *file, char *out, size_t size)
+/* What stands for % and the letter; NULL: nothing does. */
+static const char *value_of(char letter, const char *host, const char *pid)
+{
+    switch (letter) {
+    case 'h':
+        return host;
+    case 'p':
+        return pid;
+    case 'r':
+        return epi_rank_text();
+    case '%':
+        return "%";
+    default:
+        return NULL;
+    }
+}
+
+epdx_status_t epi_expand(const char *setting, const char *file, char *out,
+                         size_t size)
 {
     size_t used = 0;
     char host[EPI_HOST_BYTES];
@@ -59,23 +78,28 @@ bool epi_expand(const char *file, char *out, size_t size)
 
     epi_host_name(host);
     (void)snprintf(pid, sizeof(pid), "%ld", (long)getpid());
-    while (*file != '\0') {
+    for (; *file != '\0'; file++) {
         char one[2] = {*file, '\0'};
         const char *piece = one;
         size_t length;
 
-        if (file[0] == '%' && file[1] != '\0' && strchr("hpr", file[1])) {
+        if (file[0] == '%') {
             file++;
-            piece = *file == 'h' ? host : *file == 'p' ? pid : epi_rank_text();
+            piece = value_of(*file, host, pid);
         }
-        file++;
+        if (piece == NULL) {
+            return epi_fail(EPDX_ERR_INVALID,
+                            "%s has %%%.1s, which is none of %%h (host), %%p "
+                            "(process id), %%r (rank) and %%%% (a %%)",
+                            setting, file);
+        }
         length = strlen(piece);
         if (length >= size - used) {
-            return false;
+            return epi_fail(EPDX_ERR_TOO_LARGE, "%s is too long", setting);
         }
         memcpy(out + used, piece, length);
         used += length;
     }
     out[used] = '\0';
-    return true;
+    return EPDX_OK;
 }

@@ -2,8 +2,9 @@
 #ifndef EPI_BASE_EXPAND_H
 #define EPI_BASE_EXPAND_H
 
-#include <stdbool.h>
 #include <stddef.h>
+
+#include "epdx/status.h"
 
 /** Room for a host's name, with its closing zero. */
 #define EPI_HOST_BYTES 65
@@ -19,8 +20,10 @@ const char *epi_rank_text(void);
  *  MPI_LOCALRANKID or SLURM_LOCALID), else 0. */
 unsigned epi_local_rank(void);
 
-/** file with %h (host), %p (process id) and %r (rank) filled in; false when it
- *  does not fit in size. */
-bool epi_expand(const char *file, char *out, size_t size);
+/** file, as a setting says it, with %h (host), %p (process id), %r (rank) and
+ *  %% (a %) filled in. Words name the setting. EPDX_ERR_INVALID: any other %;
+ *  EPDX_ERR_TOO_LARGE: it does not fit in size. */
+EPDX_MUST_CHECK epdx_status_t epi_expand(const char *setting, const char *file,
+                                         char *out, size_t size);
 
 #endif

@@ -1,4 +1,4 @@
-/* expand_test.c: %h, %p and %r in names of files. */
+/* expand_test.c: %h, %p, %r and %% in names of files. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -32,9 +32,9 @@ static void names_are_filled_in(void **state)
     (void)state;
     no_ranks();
     epi_host_name(host);
-    assert_true(epi_expand("/t/%h.%p.%r.%x%", out, sizeof(out)));
-    (void)snprintf(want, sizeof(want), "/t/%s.%ld.0.%%x%%", host,
-                   (long)getpid());
+    assert_int_equal(epi_expand("S", "/t/%h.%p.%r.%%h", out, sizeof(out)),
+                     EPDX_OK);
+    (void)snprintf(want, sizeof(want), "/t/%s.%ld.0.%%h", host, (long)getpid());
     assert_string_equal(out, want);
 }
 
@@ -73,9 +73,26 @@ static void what_does_not_fit_is_told(void **state)
     char out[8] = "kept";
 
     (void)state;
-    assert_true(epi_expand("1234567", out, sizeof(out)));
+    assert_int_equal(epi_expand("S", "1234567", out, sizeof(out)), EPDX_OK);
     assert_string_equal(out, "1234567");
-    assert_false(epi_expand("12345678", out, sizeof(out)));
+    assert_int_equal(epi_expand("S", "12345678", out, sizeof(out)),
+                     EPDX_ERR_TOO_LARGE);
+    assert_string_equal(epdx_last_error(), "S is too long");
+}
+
+static void another_sequence_is_refused_by_name(void **state)
+{
+    char out[64];
+
+    (void)state;
+    assert_int_equal(epi_expand("EPDX_LOG_FILE", "/t/%z", out, sizeof(out)),
+                     EPDX_ERR_INVALID);
+    assert_string_equal(epdx_last_error(),
+                        "EPDX_LOG_FILE has %z, which is none of %h (host), %p "
+                        "(process id), %r (rank) and %% (a %)");
+    assert_int_equal(epi_expand("S", "/t/100%", out, sizeof(out)),
+                     EPDX_ERR_INVALID);
+    assert_non_null(strstr(epdx_last_error(), "S has %, which is none"));
 }
 
 int main(void)
@@ -85,6 +102,7 @@ int main(void)
         cmocka_unit_test(the_launchers_are_asked_in_order),
         cmocka_unit_test(the_local_rank_is_a_number),
         cmocka_unit_test(what_does_not_fit_is_told),
+        cmocka_unit_test(another_sequence_is_refused_by_name),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/error.h"
 #include "base/expand.h"
 #include "base/log_form.h"
 #include "base/log_limit.h"
@@ -145,15 +146,16 @@ void epi_log_configure(const epi_log_setup_t *setup)
     if (setup->file[0] == '\0') {
         return;
     }
-    if (!epi_expand(setup->file, name, sizeof(name))) {
-        epi_log_warn("EPDX_LOG_FILE is too long; logging to standard error");
+    if (epi_expand("EPDX_LOG_FILE", setup->file, name, sizeof(name)) !=
+        EPDX_OK) {
+        epi_log_warn("%s; logging to standard error", epdx_last_error());
         return;
     }
     fd = open(name, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
     if (fd < 0) {
-        epi_log_warn("EPDX_LOG_FILE %s cannot be opened: errno %d; logging to "
+        epi_log_warn("EPDX_LOG_FILE %s cannot be opened: %s; logging to "
                      "standard error",
-                     name, errno);
+                     name, strerrordesc_np(errno));
         return;
     }
     atomic_store(&log_fd, fd);

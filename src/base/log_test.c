@@ -184,12 +184,12 @@ static void a_file_is_named_by_host_pid_and_rank(void **state)
 
     (void)state;
     assert_non_null(mkdtemp(dir));
-    (void)snprintf(file_pattern, sizeof(file_pattern), "%s/%%h.%%p.%%r.%%x%%",
+    (void)snprintf(file_pattern, sizeof(file_pattern), "%s/%%h.%%p.%%r.%%%%x",
                    dir);
     child = configured(into_file, out, sizeof(out));
     assert_string_equal(out, "");
     assert_int_equal(gethostname(host, sizeof(host) - 1), 0);
-    (void)snprintf(name, sizeof(name), "%s.%ld.3.%%x%%", host, (long)child);
+    (void)snprintf(name, sizeof(name), "%s.%ld.3.%%x", host, (long)child);
     read_only_file(dir, name, out, sizeof(out));
     assert_non_null(strstr(out, " warn: in the file\n"));
 }
@@ -201,8 +201,21 @@ static void a_file_that_cannot_be_opened_is_told(void **state)
     (void)state;
     (void)snprintf(file_pattern, sizeof(file_pattern), "/nonexistent-dir/file");
     (void)configured(into_file, out, sizeof(out));
-    assert_non_null(strstr(out, "EPDX_LOG_FILE /nonexistent-dir/file"));
+    assert_non_null(strstr(out, "EPDX_LOG_FILE /nonexistent-dir/file cannot be "
+                                "opened: No such file or directory; logging"));
     assert_non_null(strstr(out, " warn: in the file\n"));
+}
+
+static void a_file_with_an_unknown_sequence_is_not_written(void **state)
+{
+    char out[2048];
+
+    (void)state;
+    (void)snprintf(file_pattern, sizeof(file_pattern), "/tmp/epdx_log_%%z");
+    (void)configured(into_file, out, sizeof(out));
+    assert_non_null(strstr(out, "EPDX_LOG_FILE has %z, which is none of %h"));
+    assert_non_null(strstr(out, " warn: in the file\n"));
+    assert_int_equal(access("/tmp/epdx_log_%z", F_OK), -1);
 }
 
 static void speak_often(void)
@@ -287,6 +300,7 @@ int main(void)
         cmocka_unit_test(set_level_wins_over_the_setting),
         cmocka_unit_test(a_file_is_named_by_host_pid_and_rank),
         cmocka_unit_test(a_file_that_cannot_be_opened_is_told),
+        cmocka_unit_test(a_file_with_an_unknown_sequence_is_not_written),
         cmocka_unit_test(json_lines_of_which_repeats_are_left_out),
         cmocka_unit_test(a_sink_gets_the_bare_line),
         cmocka_unit_test(hostile_text_stays_one_line),

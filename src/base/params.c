@@ -24,3 +24,19 @@ epdx_status_t epi_params_copy(void *copy_p, size_t known, const void *params,
     memcpy(copy_p, params, size);
     return EPDX_OK;
 }
+
+epdx_status_t epi_given_all(const char *call, const char *names,
+                            const void *const *pointers, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        int length = (int)strcspn(names, ",");
+
+        if (pointers[i] == NULL) {
+            return epi_fail(EPDX_ERR_INVALID, "%s: %.*s is NULL", call, length,
+                            names);
+        }
+        names += length;
+        names += strspn(names, ", ");
+    }
+    return EPDX_OK;
+}

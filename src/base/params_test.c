@@ -49,11 +49,27 @@ static void other_sizes_are_invalid(void **state)
     assert_int_equal(copy.first, 2);
 }
 
+static epdx_status_t call(const void *first, const void *second_p)
+{
+    return epi_given(first, second_p);
+}
+
+static void a_null_argument_is_named(void **state)
+{
+    (void)state;
+    assert_int_equal(call("", ""), EPDX_OK);
+    assert_int_equal(call(NULL, ""), EPDX_ERR_INVALID);
+    assert_string_equal(epdx_last_error(), "call: first is NULL");
+    assert_int_equal(call("", NULL), EPDX_ERR_INVALID);
+    assert_string_equal(epdx_last_error(), "call: second_p is NULL");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_shorter_struct_is_filled_up_with_zero),
         cmocka_unit_test(other_sizes_are_invalid),
+        cmocka_unit_test(a_null_argument_is_named),
     };
 
     return cmocka_run_group_tests_name("base/params", tests, NULL, NULL);

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/random.h>
 
 #include "base/log.h"
@@ -21,9 +22,9 @@ uint64_t epi_random_u64(void)
         }
         value = 0;
         if (got < 0 && errno != EINTR) {
-            epi_log_error("getrandom(2) failed with errno %d; epdx needs a "
-                          "kernel that has it",
-                          errno);
+            epi_log_error("getrandom(2) failed: %s; epdx needs a kernel that "
+                          "has it",
+                          strerrordesc_np(errno));
             abort();
         }
     }

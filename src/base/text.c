@@ -253,3 +253,20 @@ bool epi_text_printable(const char *text, size_t length)
     }
     return length > 0;
 }
+
+void epi_text_show(char *out, size_t size, const char *text)
+{
+    size_t used = 0;
+
+    /* Room for one byte more, and for what says that it was cut. */
+    while (*text != '\0' && used + 4 + sizeof("...") <= size) {
+        unsigned char byte = (unsigned char)*text++;
+
+        if (byte < 0x20 || byte > 0x7e || byte == '"' || byte == '\\') {
+            used += (size_t)snprintf(out + used, size - used, "\\x%02x", byte);
+        } else {
+            out[used++] = (char)byte;
+        }
+    }
+    (void)snprintf(out + used, size - used, "%s", *text == '\0' ? "" : "...");
+}

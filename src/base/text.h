@@ -52,6 +52,11 @@ bool epi_address_wildcard(const char *host);
  *  it can be quoted in a line of a log. Other bytes may be any UTF-8. */
 bool epi_text_quotable(const char *text, size_t max);
 
+/** Text that may be anything, to be shown within quotes: bytes that are no
+ *  printable ASCII, quotes and backslashes become \xNN, and what does not fit
+ *  in size is cut, with "..." for it. size is over 8. */
+void epi_text_show(char *out, size_t size, const char *text);
+
 /** Whether every byte is printable ASCII (0x21 ... 0x7e); false when empty. */
 bool epi_text_printable(const char *text, size_t length);
 

@@ -290,6 +290,27 @@ static void quotable_is_short_and_without_control_characters(void **state)
     assert_false(epi_text_quotable("a\x7f", 7));
 }
 
+static void anything_is_shown_in_one_line(void **state)
+{
+    char out[16];
+
+    (void)state;
+    epi_text_show(out, sizeof(out), "");
+    assert_string_equal(out, "");
+    epi_text_show(out, sizeof(out), "a b:1");
+    assert_string_equal(out, "a b:1");
+    epi_text_show(out, sizeof(out), "\n\xff");
+    assert_string_equal(out, "\\x0a\\xff");
+    epi_text_show(out, sizeof(out), "\"\\");
+    assert_string_equal(out, "\\x22\\x5c");
+    epi_text_show(out, sizeof(out), "123456789");
+    assert_string_equal(out, "123456789");
+    epi_text_show(out, sizeof(out), "1234567890");
+    assert_string_equal(out, "123456789...");
+    epi_text_show(out, sizeof(out), "12345678\n...........");
+    assert_string_equal(out, "12345678\\x0a...");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -307,6 +328,7 @@ int main(void)
         cmocka_unit_test(addresses_survive_a_round_trip),
         cmocka_unit_test(wildcards_in_every_spelling),
         cmocka_unit_test(printable_is_ascii_without_space),
+        cmocka_unit_test(anything_is_shown_in_one_line),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

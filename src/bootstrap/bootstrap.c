@@ -94,10 +94,13 @@ epdx_status_t epdx_bootstrap_open(const epdx_bootstrap_params_t *params,
     epi_http_server_params_t server = {0};
     epi_address_t address;
     epi_options_t options;
-    epdx_status_t status =
-        epi_params_copy(&given, sizeof(given), params,
-                        offsetof(epdx_bootstrap_params_t, token), "bootstrap");
+    epdx_status_t status = epi_given(bootstrap_p);
 
+    if (status == EPDX_OK) {
+        status = epi_params_copy(&given, sizeof(given), params,
+                                 offsetof(epdx_bootstrap_params_t, token),
+                                 "bootstrap");
+    }
     if (status == EPDX_OK) {
         status = epi_options_load(&options);
     }
@@ -122,14 +125,16 @@ epdx_status_t epdx_bootstrap_open(const epdx_bootstrap_params_t *params,
 
 const char *epdx_bootstrap_address(const epdx_bootstrap_t *bootstrap)
 {
-    return epi_http_server_address(bootstrap->server);
+    return bootstrap == NULL ? "" : epi_http_server_address(bootstrap->server);
 }
 
 void epdx_bootstrap_stats(const epdx_bootstrap_t *bootstrap,
                           epdx_bootstrap_stats_t *stats_p)
 {
-    *stats_p = (epdx_bootstrap_stats_t){
-        .writes_refused = epi_http_server_refused(bootstrap->server)};
+    if (bootstrap != NULL && stats_p != NULL) {
+        *stats_p = (epdx_bootstrap_stats_t){
+            .writes_refused = epi_http_server_refused(bootstrap->server)};
+    }
 }
 
 void epdx_bootstrap_close(epdx_bootstrap_t *bootstrap)

@@ -61,6 +61,24 @@ static void open_invalid(void **state)
     assert_null(server);
 }
 
+static void null_arguments(void **state)
+{
+    epdx_bootstrap_params_t params = {.struct_size = sizeof(params)};
+    epdx_bootstrap_stats_t stats;
+    epdx_bootstrap_t *server = NULL;
+
+    (void)state;
+    assert_int_equal(epdx_bootstrap_open(NULL, &server), EPDX_ERR_INVALID);
+    assert_int_equal(epdx_bootstrap_open(&params, NULL), EPDX_ERR_INVALID);
+    assert_string_equal(epdx_last_error(),
+                        "epdx_bootstrap_open: bootstrap_p is NULL");
+    assert_string_equal(epdx_bootstrap_address(NULL), "");
+    epdx_bootstrap_stats(NULL, &stats);
+    assert_int_equal(open_at("127.0.0.1:0", "", &server), EPDX_OK);
+    epdx_bootstrap_stats(server, NULL);
+    epdx_bootstrap_close(server);
+}
+
 static void taken_address_is_io(void **state)
 {
     epdx_bootstrap_t *first = NULL;
@@ -233,6 +251,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(open_invalid),
+        cmocka_unit_test(null_arguments),
         cmocka_unit_test(taken_address_is_io),
         cmocka_unit_test(reopened_at_once_on_its_port),
         cmocka_unit_test(settings_stand_in_for_parameters),

@@ -3,12 +3,12 @@
 
 uint32_t epdx_group_rank(const epdx_group_t *group)
 {
-    return group->rank;
+    return group == NULL ? 0 : group->rank;
 }
 
 uint32_t epdx_group_size(const epdx_group_t *group)
 {
-    return group->size;
+    return group == NULL ? 0 : group->size;
 }
 
 void epdx_group_close(epdx_group_t *group)

@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "base/log.h"
+#include "base/params.h"
 #include "group/state_mpi.h"
 
 #define SCRATCH_BYTES ((size_t)16 * 1024)
@@ -176,10 +177,13 @@ static void warn_if_alone(uint32_t size)
 epdx_status_t epdx_group_mpi(MPI_Comm comm, uint64_t timeout_ns,
                              epdx_group_t **group_p)
 {
-    epdx_status_t status = check_comm(comm);
+    epdx_status_t status = epi_given(group_p);
     epi_group_mpi_t *self;
     MPI_Comm dup;
 
+    if (status == EPDX_OK) {
+        status = check_comm(comm);
+    }
     if (status != EPDX_OK) {
         return status;
     }

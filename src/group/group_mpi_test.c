@@ -69,10 +69,12 @@ static void open_after_finalize_is_invalid(void **state)
     expect_refused(MPI_COMM_SELF, EPDX_ERR_INVALID, "MPI_Finalize");
 }
 
-static void open_of_comm_null_is_invalid(void **state)
+static void open_of_comm_null_or_for_null_is_invalid(void **state)
 {
     (void)state;
     expect_refused(MPI_COMM_NULL, EPDX_ERR_INVALID, "MPI_COMM_NULL");
+    assert_int_equal(epdx_group_mpi(MPI_COMM_SELF, 0, NULL), EPDX_ERR_INVALID);
+    assert_non_null(strstr(epdx_last_error(), "group_p is NULL"));
 }
 
 static void open_of_intercommunicator_is_invalid(void **state)
@@ -330,7 +332,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(open_before_init_is_invalid, setup),
         cmocka_unit_test_setup(open_after_finalize_is_invalid, setup),
-        cmocka_unit_test_setup(open_of_comm_null_is_invalid, setup),
+        cmocka_unit_test_setup(open_of_comm_null_or_for_null_is_invalid, setup),
         cmocka_unit_test_setup(open_of_intercommunicator_is_invalid, setup),
         cmocka_unit_test_setup(open_refused_by_mpi_is_group, setup),
         cmocka_unit_test_setup(open_whose_agreement_fails_is_group, setup),

@@ -2,6 +2,7 @@
 #include <stdlib.h>
 
 #include "base/error.h"
+#include "base/params.h"
 #include "group/group.h"
 
 static epdx_status_t single_min_u8(epdx_group_t *group, uint8_t *values,
@@ -59,8 +60,13 @@ static const epi_group_ops_t single_ops = {
 
 epdx_status_t epdx_group_single(epdx_group_t **group_p)
 {
-    epdx_group_t *group = calloc(1, sizeof(*group));
+    epdx_status_t status = epi_given(group_p);
+    epdx_group_t *group;
 
+    if (status != EPDX_OK) {
+        return status;
+    }
+    group = calloc(1, sizeof(*group));
     if (group == NULL) {
         return epi_fail(EPDX_ERR_NO_MEMORY,
                         "no memory for a group of one rank");

@@ -96,6 +96,16 @@ static void close_of_null_is_allowed(void **state)
     epdx_group_close(NULL);
 }
 
+static void null_is_no_group(void **state)
+{
+    (void)state;
+    assert_int_equal(epdx_group_single(NULL), EPDX_ERR_INVALID);
+    assert_string_equal(epdx_last_error(),
+                        "epdx_group_single: group_p is NULL");
+    assert_int_equal(epdx_group_rank(NULL), 0);
+    assert_int_equal(epdx_group_size(NULL), 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -104,6 +114,7 @@ int main(void)
         cmocka_unit_test(broadcast_from_another_rank_is_invalid),
         cmocka_unit_test(open_without_memory_is_no_memory),
         cmocka_unit_test(close_of_null_is_allowed),
+        cmocka_unit_test(null_is_no_group),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

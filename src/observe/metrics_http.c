@@ -12,8 +12,10 @@
 #include "base/log.h"
 #include "base/resolve.h"
 
-#define CONNECTION_MAX         16U
-#define IDLE_S                 10U
+/* Those who connect and say nothing shut nobody out for long. No limit for each
+ * address: behind a proxy, or on one node, all have the same. */
+#define CONNECTION_MAX         64U
+#define IDLE_S                 2U
 #define MEMORY_OF_A_CONNECTION ((size_t)16 * 1024)
 
 #define CONTENT_TYPE           "text/plain; version=0.0.4; charset=utf-8"

@@ -9,10 +9,12 @@
 
 #include <cmocka.h>
 
+#include <errno.h>
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -20,6 +22,8 @@
 #include "base/log.h"
 #include "bootstrap/raw_client.h"
 #include "observe/observe.h"
+
+#define SILENT 40
 
 static char text[65536];
 static char logged[4096];
@@ -275,6 +279,71 @@ static void prometheus_is_answered(void **state)
     assert_string_equal(address, "");
 }
 
+/* Whether an answer comes while all that connected before, and say nothing, are
+ * still connected. They are closed after a while, the first one first. */
+static bool answered_beside_silent(const char *address)
+{
+    int silent[SILENT];
+    char byte;
+    bool open;
+
+    for (size_t i = 0; i < SILENT; i++) {
+        silent[i] = raw_connect(address);
+        /* Half of them begin a request and stop. */
+        if (i % 2 == 0) {
+            assert_int_equal(write(silent[i], "GET /met", 8), 8);
+        }
+    }
+    assert_int_equal(http_status("GET /metrics HTTP/1.1\r\nHost: h\r\n"
+                                 "Connection: close\r\n\r\n"),
+                     200);
+    open = recv(silent[0], &byte, 1, MSG_DONTWAIT) == -1 && errno == EAGAIN;
+    for (size_t i = 0; i < SILENT; i++) {
+        (void)close(silent[i]);
+    }
+    return open;
+}
+
+static void silent_clients_hold_up_nobody(void **state)
+{
+    char address[EPDX_ADDRESS_MAX + 1];
+    epi_watch_t watch;
+    int tries = 5; /* a stalled machine may close them meanwhile */
+
+    (void)state;
+    set("EPDX_METRICS", "127.0.0.1:0");
+    assert_int_equal(open_watch(&watch, EPI_OWNER_SENDER, 0), EPDX_OK);
+    epdx_metrics_address(address, sizeof(address));
+    while (!answered_beside_silent(address)) {
+        assert_true(--tries > 0);
+    }
+    epi_watch_close(&watch);
+}
+
+static void null_arguments(void **state)
+{
+    (void)state;
+    epdx_metrics_each(NULL, NULL);
+    assert_true(epdx_metrics_text(NULL, 8) > 0);
+    epdx_metrics_address(NULL, 8);
+    assert_int_equal(epdx_metrics_print(NULL), EPDX_ERR_INVALID);
+    assert_string_equal(epdx_last_error(), "epdx_metrics_print: file is NULL");
+}
+
+static void a_file_with_an_unknown_sequence_is_not_written(void **state)
+{
+    epi_watch_t watch;
+
+    (void)state;
+    set("EPDX_METRICS_FILE", "/tmp/epdx_%q.prom");
+    epdx_log_set_sink(keep_log, NULL);
+    assert_int_equal(open_watch(&watch, EPI_OWNER_SENDER, 0), EPDX_OK);
+    assert_non_null(strstr(logged, "EPDX_METRICS_FILE has %q, which is none"));
+    epi_watch_close(&watch);
+    assert_int_equal(access("/tmp/epdx_%q.prom", F_OK), -1);
+    epdx_log_set_sink(NULL, NULL);
+}
+
 static void a_port_in_use_fails_nothing(void **state)
 {
     char address[EPDX_ADDRESS_MAX + 1];
@@ -389,6 +458,9 @@ int main(void)
         TEST(err_io_of_print),
         TEST(err_invalid_metrics),
         TEST(prometheus_is_answered),
+        TEST(silent_clients_hold_up_nobody),
+        TEST(null_arguments),
+        TEST(a_file_with_an_unknown_sequence_is_not_written),
         TEST(a_port_in_use_fails_nothing),
         TEST(the_file_is_written_at_its_interval_and_at_the_end),
         TEST(a_file_that_cannot_be_written_fails_nothing),

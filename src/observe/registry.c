@@ -73,10 +73,11 @@ static void metrics_begin(const epi_options_t *options,
         }
     }
     if (registry->metrics_file[0] == '\0' && options->metrics_file[0] != '\0') {
-        if (!epi_expand(options->metrics_file, registry->metrics_file,
-                        sizeof(registry->metrics_file))) {
+        if (epi_expand("EPDX_METRICS_FILE", options->metrics_file,
+                       registry->metrics_file,
+                       sizeof(registry->metrics_file)) != EPDX_OK) {
             registry->metrics_file[0] = '\0';
-            epi_log_error("EPDX_METRICS_FILE is too long; none is written");
+            epi_log_error("%s; none is written", epdx_last_error());
         }
         registry->metrics_interval_ns = options->metrics_interval_ns;
         registry->metrics_due_ns = epi_now_ns();

@@ -5,6 +5,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/log.h"
+#include "base/params.h"
 #include "base/text.h"
 #include "epdx/epdx.h"
 #include "metrics/exposition.h"
@@ -171,6 +172,9 @@ void epdx_metrics_collect(void)
 
 void epdx_metrics_each(epdx_metric_visit_t visit, void *context)
 {
+    if (visit == NULL) {
+        return;
+    }
     (void)pthread_mutex_lock(&epi_registry.list);
     visit_all(visit, context, false);
     (void)pthread_mutex_unlock(&epi_registry.list);
@@ -180,17 +184,22 @@ size_t epdx_metrics_text(char *out, size_t size)
 {
     epi_exposition_t text;
 
-    epi_exposition_begin(&text, out, size);
+    epi_exposition_begin(&text, out, out == NULL ? 0 : size);
     epdx_metrics_each(epi_exposition_add, &text);
     return text.used;
 }
 
 epdx_status_t epdx_metrics_print(FILE *file)
 {
+    epdx_status_t status = epi_given(file);
     size_t bytes = 0;
-    char *text = epi_registry_render_locking(&bytes);
+    char *text;
     bool written;
 
+    if (status != EPDX_OK) {
+        return status;
+    }
+    text = epi_registry_render_locking(&bytes);
     if (text == NULL) {
         return epi_fail(EPDX_ERR_NO_MEMORY, "no memory for the metrics' text");
     }
@@ -202,6 +211,9 @@ epdx_status_t epdx_metrics_print(FILE *file)
 
 void epdx_metrics_address(char *out, size_t size)
 {
+    if (out == NULL) {
+        return;
+    }
     (void)pthread_mutex_lock(&epi_registry.list);
     (void)epi_text_copy(out, size,
                         epi_registry.http == NULL

@@ -108,22 +108,23 @@ epdx_status_t epi_trace_file_open(const char *path, uint64_t bytes_max,
 {
     char name[PATH_MAX];
     epi_trace_file_t *file = calloc(1, sizeof(*file));
+    epdx_status_t status;
 
     if (file == NULL) {
         return epi_fail(EPDX_ERR_NO_MEMORY, "no memory for a trace");
     }
-    if (!epi_expand(path, name, sizeof(name))) {
+    status = epi_expand("EPDX_TRACE_FILE", path, name, sizeof(name));
+    if (status != EPDX_OK) {
         free(file);
-        return epi_fail(EPDX_ERR_TOO_LARGE, "EPDX_TRACE_FILE is too long");
+        return status;
     }
     file->bytes_max = bytes_max;
     if (!go_on(file, name)) {
         file->stream = fopen(name, "we");
         if (file->stream == NULL) {
-            epdx_status_t status =
+            status =
                 epi_fail(EPDX_ERR_IO, "EPDX_TRACE_FILE %s cannot be opened: %s",
                          name, strerrordesc_np(errno));
-
             free(file);
             return status;
         }

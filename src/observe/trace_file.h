@@ -17,8 +17,8 @@
 
 typedef struct epi_trace_file epi_trace_file_t;
 
-/** Errors: EPDX_ERR_IO with words, EPDX_ERR_TOO_LARGE (path),
- *  EPDX_ERR_NO_MEMORY. */
+/** Errors: EPDX_ERR_IO with words, EPDX_ERR_INVALID and
+ *  EPDX_ERR_TOO_LARGE (path), EPDX_ERR_NO_MEMORY. */
 EPDX_MUST_CHECK epdx_status_t epi_trace_file_open(const char *path,
                                                   uint64_t bytes_max,
                                                   epi_trace_file_t **file_p);

@@ -208,6 +208,21 @@ static void a_trace_that_cannot_be_written_fails_nothing(void **state)
     epi_watch_close(&watch);
 }
 
+static void a_file_with_an_unknown_sequence_is_not_written(void **state)
+{
+    epi_watch_t watch;
+
+    (void)state;
+    assert_int_equal(setenv("EPDX_TRACE_FILE", "/tmp/x%q.json", 1), 0);
+    epdx_log_set_sink(keep_log, NULL);
+    assert_int_equal(open_watch(&watch, EPI_OWNER_SENDER, NULL), EPDX_OK);
+    epdx_log_set_sink(NULL, NULL);
+    assert_non_null(strstr(logged, "no trace: EPDX_TRACE_FILE has %q, which"));
+    assert_false(watch.on);
+    epi_watch_close(&watch);
+    assert_int_equal(access("/tmp/x%q.json", F_OK), -1);
+}
+
 static void err_no_memory(void **state)
 {
     epi_watch_t watch;
@@ -243,6 +258,7 @@ int main(void)
         TEST(it_is_bounded_and_says_so),
         TEST(lanes_past_the_last_one_are_written),
         TEST(a_trace_that_cannot_be_written_fails_nothing),
+        TEST(a_file_with_an_unknown_sequence_is_not_written),
         TEST(err_no_memory),
     };
 

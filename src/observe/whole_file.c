@@ -41,7 +41,11 @@ epdx_status_t epi_whole_file(const char *path, const char *text, size_t bytes)
         return epi_fail(EPDX_ERR_TOO_LARGE, "the path %.64s... is too long",
                         path);
     }
-    fd = open(beside, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+    /* Its name can be guessed: what lies there, a link maybe, is not written
+     * to. */
+    (void)unlink(beside);
+    fd = open(beside, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC,
+              0644);
     if (fd < 0) {
         return epi_fail(EPDX_ERR_IO, "%s cannot be opened: %s", beside,
                         strerrordesc_np(errno));

@@ -36,10 +36,10 @@ static int drop(void **state)
     return rmdir(folder);
 }
 
-static void holds(const char *want)
+static void holds(const char *name, const char *want)
 {
     char text[64] = "";
-    FILE *file = fopen(path, "r");
+    FILE *file = fopen(name, "r");
 
     assert_non_null(file);
     (void)!fread(text, 1, sizeof(text) - 1, file);
@@ -67,10 +67,10 @@ static void it_is_written_and_replaced(void **state)
 
     (void)state;
     assert_int_equal(epi_whole_file(path, "long text", 9), EPDX_OK);
-    holds("long text");
+    holds(path, "long text");
     assert_int_equal(stat(path, &first), 0);
     assert_int_equal(epi_whole_file(path, "new", 3), EPDX_OK);
-    holds("new");
+    holds(path, "new");
     assert_int_equal(stat(path, &second), 0);
     assert_true(first.st_ino != second.st_ino); /* another file in its place */
     assert_int_equal(files(), 1);
@@ -86,6 +86,38 @@ static void err_io(void **state)
     assert_int_equal(mkdir(path, 0755), 0);
     assert_int_equal(epi_whole_file(path, "x", 1), EPDX_ERR_IO);
     assert_int_equal(files(), 1);
+}
+
+/* In a folder that others write to, the name beside the file can be guessed. */
+static void a_planted_link_is_not_followed(void **state)
+{
+    char beside[128];
+    char victim[128];
+
+    (void)state;
+    (void)snprintf(victim, sizeof(victim), "%s/victim", folder);
+    assert_int_equal(epi_whole_file(victim, "precious", 8), EPDX_OK);
+    (void)snprintf(beside, sizeof(beside), "%s.%ld.part", path, (long)getpid());
+    assert_int_equal(symlink(victim, beside), 0);
+    assert_int_equal(epi_whole_file(path, "new", 3), EPDX_OK);
+    holds(victim, "precious");
+    holds(path, "new");
+    assert_int_equal(unlink(victim), 0);
+    assert_int_equal(files(), 1);
+}
+
+/* What lies there and cannot be removed is left alone. */
+static void what_is_in_the_way_is_not_written_to(void **state)
+{
+    char beside[128];
+
+    (void)state;
+    (void)snprintf(beside, sizeof(beside), "%s.%ld.part", path, (long)getpid());
+    assert_int_equal(mkdir(beside, 0755), 0);
+    assert_int_equal(epi_whole_file(path, "new", 3), EPDX_ERR_IO);
+    assert_non_null(strstr(epdx_last_error(), "File exists"));
+    assert_int_equal(rmdir(beside), 0);
+    assert_int_equal(files(), 0);
 }
 
 static void err_too_large(void **state)
@@ -105,6 +137,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(it_is_written_and_replaced),
         TEST(err_io),
+        TEST(a_planted_link_is_not_followed),
+        TEST(what_is_in_the_way_is_not_written_to),
         TEST(err_too_large),
     };
 

@@ -13,6 +13,7 @@
 
 #include "base/checked.h"
 #include "base/error.h"
+#include "base/log.h"
 #include "base/random.h"
 #include "receive/receiver_internal.h"
 #include "receive/watch.h"
@@ -268,35 +269,45 @@ uint64_t epi_jobs_stranded(const epdx_receiver_t *receiver)
 
 epdx_state_t epdx_job_state(const epdx_job_t *job)
 {
-    return job->state;
+    return job == NULL ? EPDX_FAILED : job->state;
 }
 
 epdx_status_t epdx_job_failure(const epdx_job_t *job, const char **reason_p)
 {
-    bool failed = job->state == EPDX_FAILED;
+    static const epdx_job_t none = {.status = EPDX_ERR_INVALID,
+                                    .reason = "the job is NULL"};
+    const epdx_job_t *of = job == NULL ? &none : job;
+    bool failed = of->state == EPDX_FAILED;
 
     if (reason_p != NULL) {
-        *reason_p = failed ? job->reason : "";
+        *reason_p = failed ? of->reason : "";
     }
-    return failed ? job->status : EPDX_OK;
+    return failed ? of->status : EPDX_OK;
 }
 
 const epdx_landed_t *epdx_job_items(const epdx_job_t *job, size_t *count_p)
 {
-    bool landed = job->state == EPDX_LANDED;
+    bool landed = epdx_job_state(job) == EPDX_LANDED;
 
-    *count_p = landed ? job->slot_count : 0;
+    if (count_p != NULL) {
+        *count_p = landed ? job->slot_count : 0;
+    }
     return landed ? &job->receiver->landed[job->first_slot] : NULL;
 }
 
 const char *epdx_job_id(const epdx_job_t *job)
 {
-    return job->id;
+    return job == NULL ? "" : job->id;
 }
 
 void epdx_job_release(epdx_job_t *job)
 {
     if (job == NULL) {
+        return;
+    }
+    if (job->released) {
+        epi_log_error("request %s was released before and cannot be released",
+                      job->id);
         return;
     }
     epdx_receiver_t *receiver = job->receiver;

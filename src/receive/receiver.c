@@ -6,6 +6,7 @@
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/params.h"
 #include "cudaplane/cudaplane.h"
 #include "receive/receiver_internal.h"
 #include "receive/watch.h"
@@ -186,8 +187,11 @@ epdx_status_t epdx_receiver_open(const epdx_receiver_params_t *params,
     epi_options_t options;
     epi_receive_config_t config;
     epi_dataplane_t *dp;
-    epdx_status_t status = prepare(params, &copy, &options, &config);
+    epdx_status_t status = epi_given(receiver_p);
 
+    if (status == EPDX_OK) {
+        status = prepare(params, &copy, &options, &config);
+    }
     if (status == EPDX_OK) {
         status = epi_dataplane_ucx(config.host, &dp);
     }
@@ -202,6 +206,9 @@ void epdx_receiver_poll(epdx_receiver_t *receiver)
     epi_report_t report;
     uint64_t now;
 
+    if (receiver == NULL) {
+        return;
+    }
     if (!receiver->threaded) {
         (void)epi_loop_step(receiver->io.loop);
     }
@@ -237,8 +244,11 @@ epdx_status_t epdx_receiver_receive(epdx_receiver_t *receiver,
 {
     epdx_job_t *job;
     const char *reason;
-    epdx_status_t status = epdx_receiver_stage(receiver, request, &job);
+    epdx_status_t status = epi_given(receiver, request, job_p);
 
+    if (status == EPDX_OK) {
+        status = epdx_receiver_stage(receiver, request, &job);
+    }
     if (status != EPDX_OK) {
         return status;
     }
@@ -274,6 +284,9 @@ static uint64_t load(const _Atomic uint64_t *counter)
 void epdx_receiver_stats(const epdx_receiver_t *receiver,
                          epdx_receiver_stats_t *stats_p)
 {
+    if (receiver == NULL || stats_p == NULL) {
+        return;
+    }
     const epi_receive_shared_t *shared = &receiver->shared;
     epi_cudaplane_moved_t moved;
     epdx_receiver_stats_t stats = {

@@ -22,6 +22,10 @@ epdx_status_t epdx_job_release_after(epdx_job_t *job, void *event)
 {
     bool done = true;
 
+    if (job != NULL && job->released) {
+        return epi_fail(EPDX_ERR_INVALID, "request %s was released before",
+                        job->id);
+    }
     if (job != NULL && event != NULL) {
         /* An event that is no good is refused while the job is the caller's. */
         epdx_status_t status = epi_event_done(event, &done);

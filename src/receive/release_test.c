@@ -374,6 +374,30 @@ static void test_close_leaves_the_pool_to_a_stream_that_does_not_end(
     assert_memory_equal(rows, landing->rows, 256);
 }
 
+static void test_err_invalid_a_second_release_while_its_event_is_waited_for(
+    void **state)
+{
+    scene_t *scene = *state;
+    epdx_receiver_t *receiver = scene->landing->receiver;
+    epdx_job_t *job = landing_land(scene->landing, "r1", 16, 0);
+
+    epi_gpu_hold(scene->streams[0]);
+    assert_int_equal(cudaEventRecord(scene->events[0], scene->streams[0]),
+                     cudaSuccess);
+    assert_int_equal(epdx_job_release_after(job, scene->events[0]), EPDX_OK);
+    assert_int_equal(epdx_job_release_after(job, scene->events[0]),
+                     EPDX_ERR_INVALID);
+    assert_non_null(
+        strstr(epdx_last_error(), "request r1 was released before"));
+    assert_int_equal(receiver->after_count, 1);
+    epdx_job_release(job);
+    assert_int_equal(lines_logged, 1);
+    assert_int_equal(landing_stats(scene->landing).pool_leased_bytes, 256);
+    let_go(scene, 0);
+    steps(scene, 1);
+    assert_int_equal(landing_stats(scene->landing).pool_leased_bytes, 0);
+}
+
 /* What the device does to a pool of the caller's is the caller's to know. */
 static void test_close_does_not_wait_for_a_pool_of_the_callers(void **state)
 {
@@ -411,6 +435,7 @@ int main(void)
         OWN_POOL(
             test_an_event_that_fails_later_frees_nothing_and_is_logged_once),
         CASE(test_held_jobs_count_for_max_requests),
+        CASE(test_err_invalid_a_second_release_while_its_event_is_waited_for),
         OWN_POOL(test_close_lets_events_end_before_the_pool_is_freed),
         OWN_POOL(test_close_leaves_the_pool_to_a_stream_that_does_not_end),
         CASE(test_close_does_not_wait_for_a_pool_of_the_callers),

@@ -8,6 +8,7 @@
 #include "base/checked.h"
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/params.h"
 #include "discovery/route.h"
 #include "epdx/shard.h"
 #include "receive/receiver_internal.h"
@@ -22,10 +23,33 @@ static bool item_live(const epdx_item_t *item)
     return item->encode != NULL && !item->received;
 }
 
+/* An address that is none is shown as it was given: it may be anything. */
+static epdx_status_t check_address(const epdx_request_t *request, size_t index)
+{
+    const char *encode = request->items[index].encode;
+    char url[EPDX_ADDRESS_MAX + 128];
+    char shown[72];
+
+    if (encode[0] == '\0') {
+        return epi_fail(EPDX_ERR_INVALID,
+                        "request %s: item %zu: encode is empty; it takes the "
+                        "address of a bootstrap server (host:port), or NULL",
+                        request->id, index);
+    }
+    if (strlen(encode) > EPDX_ADDRESS_MAX ||
+        epi_route_query_url(encode, -1, -1, url, sizeof(url)) != EPDX_OK) {
+        epi_text_show(shown, sizeof(shown), encode);
+        return epi_fail(EPDX_ERR_INVALID,
+                        "request %s: item %zu: \"%s\" is not the address of a "
+                        "bootstrap server (host:port, %d bytes at most)",
+                        request->id, index, shown, EPDX_ADDRESS_MAX);
+    }
+    return EPDX_OK;
+}
+
 static epdx_status_t check_item(const epdx_request_t *request, size_t index)
 {
     const epdx_item_t *item = &request->items[index];
-    char url[EPDX_ADDRESS_MAX + 128];
 
     if (item->span == 0) {
         return epi_fail(EPDX_ERR_INVALID, "request %s: item %zu has no rows",
@@ -36,18 +60,7 @@ static epdx_status_t check_item(const epdx_request_t *request, size_t index)
                         "request %s: item %zu has more rows than %d",
                         request->id, index, INT32_MAX);
     }
-    if (item_live(item) && (strlen(item->encode) > EPDX_ADDRESS_MAX ||
-                            epi_route_query_url(item->encode, -1, -1, url,
-                                                sizeof(url)) != EPDX_OK)) {
-        return epi_fail(EPDX_ERR_INVALID,
-                        "request %s: item %zu: \"%.64s\" is not the address "
-                        "of a bootstrap server (host:port)",
-                        request->id, index,
-                        epi_text_quotable(item->encode, EPDX_ADDRESS_MAX)
-                            ? item->encode
-                            : "(what cannot be printed)");
-    }
-    return EPDX_OK;
+    return item_live(item) ? check_address(request, index) : EPDX_OK;
 }
 
 epdx_status_t epi_request_check_id(const epdx_request_t *request)
@@ -270,8 +283,11 @@ epdx_status_t epdx_receiver_stage(epdx_receiver_t *receiver,
 {
     uint64_t bytes = 0;
     uint32_t first = 0;
-    epdx_status_t status = check_request(receiver, request);
+    epdx_status_t status = epi_given(receiver, request, job_p);
 
+    if (status == EPDX_OK) {
+        status = check_request(receiver, request);
+    }
     if (status != EPDX_OK) {
         return status;
     }

@@ -7,6 +7,7 @@
 #include <stddef.h>
 
 #include "base/error.h"
+#include "base/params.h"
 #include "epdx/dlpack.h"
 #include "receive/receiver_internal.h"
 
@@ -33,6 +34,11 @@ static epdx_status_t find_rows(const epdx_job_t *job, size_t item_index,
     size_t count;
     const epdx_landed_t *items = epdx_job_items(job, &count);
 
+    if (job->released) {
+        return epi_fail(EPDX_ERR_INVALID,
+                        "request %s was released: it has no tensors any more",
+                        job->id);
+    }
     if (items == NULL) {
         return epi_fail(EPDX_ERR_INVALID,
                         "request %s has not landed: it has no tensors",
@@ -127,8 +133,11 @@ epdx_status_t epdx_job_tensor(epdx_job_t *job, size_t item_index,
 {
     epi_tensor_t *tensor;
     DLTensor fields;
-    epdx_status_t status = make_tensor(job, item_index, part, &tensor, &fields);
+    epdx_status_t status = epi_given(job, tensor_p);
 
+    if (status == EPDX_OK) {
+        status = make_tensor(job, item_index, part, &tensor, &fields);
+    }
     if (status == EPDX_OK) {
         tensor->as.plain = (DLManagedTensor){.dl_tensor = fields,
                                              .manager_ctx = &tensor->hold,
@@ -152,8 +161,11 @@ epdx_status_t epdx_job_tensor_versioned(
 {
     epi_tensor_t *tensor;
     DLTensor fields;
-    epdx_status_t status = make_tensor(job, item_index, part, &tensor, &fields);
+    epdx_status_t status = epi_given(job, tensor_p);
 
+    if (status == EPDX_OK) {
+        status = make_tensor(job, item_index, part, &tensor, &fields);
+    }
     if (status == EPDX_OK) {
         tensor->as.versioned = (struct DLManagedTensorVersioned){
             .version = {DLPACK_MAJOR_VERSION, DLPACK_MINOR_VERSION},

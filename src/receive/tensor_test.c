@@ -147,6 +147,15 @@ static void test_what_has_no_rows_is_refused(void **state)
     epdx_job_release(skipped);
     epdx_job_release(job);
     assert_int_equal(landing_stats(landing).pool_leased_bytes, 0);
+    assert_int_equal(epdx_job_tensor(job, 0, EPDX_PART_MAIN, &tensor),
+                     EPDX_ERR_INVALID);
+    assert_non_null(strstr(epdx_last_error(), "was released"));
+    assert_int_equal(epdx_job_tensor(NULL, 0, EPDX_PART_MAIN, &tensor),
+                     EPDX_ERR_INVALID);
+    assert_string_equal(epdx_last_error(), "epdx_job_tensor: job is NULL");
+    assert_int_equal(epdx_job_tensor(job, 0, EPDX_PART_MAIN, NULL),
+                     EPDX_ERR_INVALID);
+    assert_null(tensor);
     landing_close(landing);
 }
 

@@ -10,6 +10,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/log.h"
+#include "base/params.h"
 #include "base/random.h"
 #include "base/table.h"
 #include "base/text.h"
@@ -226,8 +227,11 @@ epdx_status_t epdx_sender_open(const epdx_sender_params_t *params,
     epi_options_t options;
     epi_send_config_t config;
     epi_dataplane_t *dp;
-    epdx_status_t status = config_load(params, &options, &config);
+    epdx_status_t status = epi_given(sender_p);
 
+    if (status == EPDX_OK) {
+        status = config_load(params, &options, &config);
+    }
     if (status == EPDX_OK) {
         status = epi_dataplane_ucx(config.host, &dp);
     }
@@ -258,14 +262,17 @@ const char *epi_sender_host(const epdx_sender_t *sender)
 epdx_status_t epdx_sender_lease(epdx_sender_t *sender, uint64_t rows,
                                 epdx_chunk_t *chunk_p)
 {
-    return epi_ring_lease(&sender->ring, rows, chunk_p);
+    epdx_status_t status = epi_given(sender, chunk_p);
+
+    return status == EPDX_OK ? epi_ring_lease(&sender->ring, rows, chunk_p)
+                             : status;
 }
 
 void epdx_sender_return(epdx_sender_t *sender, const epdx_chunk_t *chunk)
 {
     uint32_t slot = 0;
 
-    if (chunk->lease == 0) {
+    if (sender == NULL || chunk == NULL || chunk->lease == 0) {
         return;
     }
     if (epi_table_find(&sender->leases, chunk->lease, &slot)) {
@@ -343,9 +350,12 @@ static void slot_post(epdx_sender_t *sender, uint32_t slot,
 epdx_status_t epdx_sender_send(epdx_sender_t *sender, uint64_t room,
                                const epdx_chunk_t *chunk)
 {
-    epdx_status_t status = check_chunk(sender, chunk);
+    epdx_status_t status = epi_given(sender, chunk);
     uint32_t slot = 0;
 
+    if (status == EPDX_OK) {
+        status = check_chunk(sender, chunk);
+    }
     if (status != EPDX_OK) {
         return status;
     }
@@ -367,8 +377,11 @@ epdx_status_t epdx_sender_fail(epdx_sender_t *sender, uint64_t room,
                                const char *reason)
 {
     uint32_t slot = 0;
-    epdx_status_t status = slot_take(sender, room, &slot);
+    epdx_status_t status = epi_given(sender);
 
+    if (status == EPDX_OK) {
+        status = slot_take(sender, room, &slot);
+    }
     if (status != EPDX_OK) {
         return status;
     }
@@ -411,6 +424,9 @@ size_t epdx_sender_poll(epdx_sender_t *sender, epdx_outcome_t *outcomes,
     epi_send_ended_t message;
     size_t count = 0, kept = 0;
 
+    if (sender == NULL) {
+        return 0;
+    }
     if (!sender->shared.config.threaded) {
         (void)epi_loop_step(sender->io.loop);
     }
@@ -422,7 +438,8 @@ size_t epdx_sender_poll(epdx_sender_t *sender, epdx_outcome_t *outcomes,
     for (size_t i = 0; i < sender->ended_count; i++) {
         uint32_t slot = sender->ended_slots[i];
 
-        if (count < outcome_max && !slot_busy(&sender->shared.slots[slot])) {
+        if (outcomes != NULL && count < outcome_max &&
+            !slot_busy(&sender->shared.slots[slot])) {
             slot_end(sender, slot, &outcomes[count++]);
         } else {
             sender->ended_slots[kept++] = slot;
@@ -436,7 +453,7 @@ size_t epdx_sender_poll(epdx_sender_t *sender, epdx_outcome_t *outcomes,
 
 bool epdx_sender_registered(const epdx_sender_t *sender)
 {
-    return sender->registered;
+    return sender != NULL && sender->registered;
 }
 
 #define READ(counter)                                                          \
@@ -447,6 +464,9 @@ void epdx_sender_stats(const epdx_sender_t *sender,
 {
     epi_cudaplane_moved_t moved;
 
+    if (sender == NULL || stats_p == NULL) {
+        return;
+    }
     *stats_p = (epdx_sender_stats_t){
         .rooms_sent = sender->rooms_sent,
         .rooms_done = READ(rooms_done),

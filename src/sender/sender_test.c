@@ -375,6 +375,58 @@ static void test_open_refuses_parameters(void **state)
     expect_no_open(params, "");
 }
 
+static void test_err_invalid_null_arguments(void **state)
+{
+    epdx_sender_params_t params = world_params();
+    uint16_t rows[WORLD_HIDDEN];
+    epdx_chunk_t chunk = {.rows = 1, .main = rows};
+
+    (void)state;
+    open_world(0);
+    assert_int_equal(epdx_sender_open(NULL, &world.sender), EPDX_ERR_INVALID);
+    assert_int_equal(epdx_sender_open(&params, NULL), EPDX_ERR_INVALID);
+    assert_string_equal(epdx_last_error(),
+                        "epdx_sender_open: sender_p is NULL");
+    assert_int_equal(epdx_sender_lease(world.sender, 1, NULL),
+                     EPDX_ERR_INVALID);
+    assert_string_equal(epdx_last_error(),
+                        "epdx_sender_lease: chunk_p is NULL");
+    assert_int_equal(epdx_sender_lease(NULL, 1, &chunk), EPDX_ERR_INVALID);
+    assert_int_equal(epdx_sender_send(world.sender, 1, NULL), EPDX_ERR_INVALID);
+    assert_string_equal(epdx_last_error(), "epdx_sender_send: chunk is NULL");
+    assert_int_equal(epdx_sender_send(NULL, 1, &chunk), EPDX_ERR_INVALID);
+    assert_int_equal(epdx_sender_fail(NULL, 1, "why"), EPDX_ERR_INVALID);
+    assert_string_equal(epdx_last_error(), "epdx_sender_fail: sender is NULL");
+    assert_int_equal(world_stats(&world).ring_leased_bytes, 0);
+    assert_int_equal(world_stats(&world).rooms_sent, 0);
+}
+
+static void test_null_is_harmless_where_there_is_no_status(void **state)
+{
+    epdx_sender_stats_t stats;
+    epdx_outcome_t outcome;
+    size_t count = 0;
+
+    (void)state;
+    open_world(0);
+    epdx_sender_return(NULL, NULL);
+    epdx_sender_return(world.sender, NULL);
+    epdx_sender_stats(NULL, &stats);
+    epdx_sender_stats(world.sender, NULL);
+    assert_false(epdx_sender_registered(NULL));
+    assert_int_equal(epdx_sender_poll(NULL, &outcome, 1), 0);
+    /* Without room for them outcomes are kept. */
+    assert_int_equal(epdx_sender_fail(world.sender, 1, NULL), EPDX_OK);
+    for (int i = 0; i < 3; i++) {
+        assert_int_equal(epdx_sender_poll(world.sender, NULL, 8), 0);
+    }
+    for (int i = 0; i < 1000 && count == 0; i++) {
+        count = epdx_sender_poll(world.sender, &outcome, 1);
+    }
+    assert_int_equal(count, 1);
+    assert_int_equal(outcome.room, 1);
+}
+
 static void test_registered_without_a_bootstrap_server(void **state)
 {
     (void)state;
@@ -411,6 +463,9 @@ int main(void)
         cmocka_unit_test_teardown(test_close_with_offers_under_way,
                                   close_world),
         cmocka_unit_test(test_open_refuses_parameters),
+        cmocka_unit_test_teardown(test_err_invalid_null_arguments, close_world),
+        cmocka_unit_test_teardown(
+            test_null_is_harmless_where_there_is_no_status, close_world),
         cmocka_unit_test_teardown(test_registered_without_a_bootstrap_server,
                                   close_world),
     };

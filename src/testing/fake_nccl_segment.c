@@ -116,8 +116,8 @@ ncclResult_t epi_fake_segment_make(ncclUniqueId *id_p)
     id.file = one == NULL ? -1 : make_file(id.cookie);
     if (id.file < 0) {
         free(one);
-        return epi_fake_nccl_fails(ncclSystemError,
-                                   "no shared memory: errno %d", errno);
+        return epi_fake_nccl_fails(ncclSystemError, "no shared memory: %s",
+                                   strerrordesc_np(errno));
     }
     memcpy(id.magic, id_magic, sizeof(id_magic));
     remember(id.cookie, id.file, one);

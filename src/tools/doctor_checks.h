@@ -10,6 +10,7 @@
 
 #include "dataplane/ucx_probe.h"
 #include "epdx/types.h"
+#include "memory/available.h"
 #include "tools/doctor.h"
 
 #define EPI_FACT_TEXT 256
@@ -56,8 +57,10 @@ typedef struct epi_memory_facts {
     bool shm_writable;
     uint64_t locked_bytes;           /* RLIMIT_MEMLOCK, or EPI_UNLIMITED */
     bool rdma;                       /* the node has RDMA devices */
-    uint64_t available;              /* for new processes; 0: not known */
+    epi_available_t available;       /* as opening a rank looks at it */
     uint64_t pool_bytes, ring_bytes; /* the settings */
+    bool device;                     /* these are of device memory, */
+    uint64_t staging_bytes;          /* and this of the host's */
     bool shared;                     /* one process mapped another's file */
     char shared_error[EPI_FACT_TEXT];
     char namespaces[128]; /* "pid:[1] and ipc:[2]"; "": not known */
@@ -124,5 +127,12 @@ typedef struct epi_gpu_facts {
 } epi_gpu_facts_t;
 
 void epi_doctor_gpu(const epi_gpu_facts_t *facts, epi_findings_t *findings);
+
+/* doctor_settings.c */
+
+/** environment: "NAME=value" each, and NULL. A finding a variable that is no
+ *  setting, or one for all. */
+void epi_doctor_settings(const char *const *environment,
+                         epi_findings_t *findings);
 
 #endif

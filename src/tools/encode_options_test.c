@@ -77,7 +77,7 @@ static void a_source_is_needed(void **state)
 {
     (void)state;
     ASSERT_WRONG("one of --workload and --npy is needed", "--once");
-    ASSERT_WRONG("one of --workload and --npy is needed", "--workload=w",
+    ASSERT_WRONG("--workload and --npy do not go together", "--workload=w",
                  "--npy=d");
 }
 

@@ -7,6 +7,8 @@
 #include "epdx/epdx.h"
 #include "tools/facts.h"
 
+extern char **environ;
+
 /** Whether this is the first process of its job on this node. */
 static bool speaks(void)
 {
@@ -76,6 +78,7 @@ int epi_info_doctor(const epi_doctor_t *doctor)
     epi_doctor_launch(&launch, &findings);
     epi_facts_network(doctor->options, &network);
     look(doctor, &network, &findings);
+    epi_doctor_settings((const char *const *)environ, &findings);
     print(doctor, network.name, &findings);
     return epi_findings_count(&findings, EPI_VERDICT_FAIL) > 0 ? 1 : 0;
 }

@@ -52,6 +52,8 @@ static void a_source_is_needed(void **state)
 {
     (void)state;
     ASSERT_WRONG("one of --workload and --npy is needed", "--encode=h:1");
+    ASSERT_WRONG("--workload and --npy do not go together", "--encode=h:1",
+                 "--workload=w", "--npy=d");
 }
 
 static void a_node_twice(void **state)

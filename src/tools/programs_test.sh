@@ -342,6 +342,8 @@ case_doctor() {
     told '^      cure: set EPDX_HOST'
     EPDX_HOST=127.0.0.9 run_doctor 1
     told '^fail +network\.first .*lo has 127\.0\.0\.1 before 127\.0\.0\.9'
+    EPDX_HSOT=127.0.0.1 run_doctor 0
+    told '^warn +settings\.names +EPDX_HSOT is set, .*; is it EPDX_HOST\?'
     UCX_TLS=tcp run_doctor 0
     told '^warn +ucx\.shared_memory .* over tcp/lo '
     UCX_TLS=there_is_none run_doctor 1

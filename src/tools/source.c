@@ -8,7 +8,11 @@
 
 epdx_status_t epi_source_check(const epi_source_params_t *params)
 {
-    if ((params->workload == NULL) == (params->npy == NULL)) {
+    if (params->workload != NULL && params->npy != NULL) {
+        return epi_fail(EPDX_ERR_INVALID,
+                        "--workload and --npy do not go together");
+    }
+    if (params->workload == NULL && params->npy == NULL) {
         return epi_fail(EPDX_ERR_INVALID,
                         "one of --workload and --npy is needed");
     }
