@@ -125,7 +125,7 @@ struct epi_dp_offer {
     bool placed; /* its payload is in memory that is shared */
     bool first;  /* it says where that memory is */
     epi_mapped_place_t place;
-    epi_dp_offer_t *next_copy;
+    epi_dp_offer_t *next_copy; /* of those copied, or given */
     const void *source;
     void *target;
     size_t copied; /* bytes */
@@ -170,6 +170,7 @@ struct epi_ucx_plane {
     uint8_t announce[EPI_MAPPED_ANNOUNCE_BYTES];
     epi_dp_offer_t *copies; /* pulls that are copied, oldest first */
     epi_dp_offer_t **copies_end;
+    epi_dp_offer_t *given; /* copied and told; to be given back */
 
     epi_table_t by_ep;      /* endpoint to slot */
     epi_ucx_conn_t **conns; /* by slot; NULL: free */
@@ -281,9 +282,20 @@ bool epi_ucx_copy_begin(epi_dp_offer_t *offer, const epi_dp_target_t *target);
 /** Copy on; true when there was something. */
 bool epi_ucx_copy(epi_ucx_plane_t *plane);
 
+/** Give what was copied back to its senders. That takes a system call each, so
+ *  it comes after the ends of the pulls were told. */
+void epi_ucx_give_back(epi_ucx_plane_t *plane);
+
 /* ucx_transfer.c */
 
-/** The end of a send or a pull: its event, and the transfer is free again. */
+/** Tell the end of a send or a pull by an event. */
+void epi_ucx_tell(epi_dp_offer_t *transfer, epi_dp_event_kind_t kind,
+                  epdx_status_t status);
+
+/** Make a transfer that has ended free again. */
+void epi_ucx_give(epi_dp_offer_t *transfer);
+
+/** Both. */
 void epi_ucx_complete(epi_dp_offer_t *transfer, epi_dp_event_kind_t kind,
                       epdx_status_t status);
 

@@ -21,6 +21,9 @@
 
 /** Copied by one step, so that other work of the thread is not held up. */
 #define COPY_STEP ((size_t)4 << 20)
+/** Copied by the pull itself, where nothing waits: a step of the thread takes
+ * as long. */
+#define COPY_AT_ONCE ((size_t)64 << 10)
 
 void epi_ucx_share(epi_ucx_plane_t *plane, const epi_dp_region_t *region)
 {
@@ -157,6 +160,51 @@ void epi_ucx_unplace(epi_dp_offer_t *transfer)
     transfer->placed = false;
 }
 
+static void copy_end(epi_dp_offer_t *offer, epdx_status_t status)
+{
+    epi_ucx_plane_t *plane = offer->plane;
+
+    epi_ucx_tell(offer, EPI_DP_PULLED, status);
+    offer->next_copy = plane->given;
+    plane->given = offer;
+}
+
+void epi_ucx_give_back(epi_ucx_plane_t *plane)
+{
+    if (plane->given == NULL) {
+        return;
+    }
+    while (plane->given != NULL) {
+        epi_dp_offer_t *offer = plane->given;
+
+        plane->given = offer->next_copy;
+        ucp_am_data_release(plane->worker, offer->descriptor);
+        epi_ucx_give(offer);
+    }
+    /* Else the last may wait for the next step, which may be long in coming. */
+    (void)ucp_worker_progress(plane->worker);
+}
+
+/** A step; true: it was the last. */
+static bool copy_on(epi_dp_offer_t *offer)
+{
+    const epi_ucx_conn_t *link;
+    size_t step = (size_t)offer->payload_bytes - offer->copied;
+
+    step = step < COPY_STEP ? step : COPY_STEP;
+    memcpy((uint8_t *)offer->target + offer->copied,
+           (const uint8_t *)offer->source + offer->copied, step);
+    offer->copied += step;
+    if (offer->copied < offer->payload_bytes) {
+        return false;
+    }
+    link = epi_ucx_conn_of_link(offer->plane, offer->link);
+    copy_end(offer, link != NULL && epi_mapped_holds(&link->view, &offer->place)
+                        ? EPDX_OK
+                        : EPDX_ERR_UNREACHABLE);
+    return true;
+}
+
 bool epi_ucx_copy_begin(epi_dp_offer_t *offer, const epi_dp_target_t *target)
 {
     epi_ucx_plane_t *plane = offer->plane;
@@ -174,51 +222,30 @@ bool epi_ucx_copy_begin(epi_dp_offer_t *offer, const epi_dp_target_t *target)
     offer->target = target->at;
     offer->copied = 0;
     offer->next_copy = NULL;
+    if (plane->copies == NULL && offer->payload_bytes <= COPY_AT_ONCE) {
+        (void)copy_on(offer);
+        return true;
+    }
     *plane->copies_end = offer;
     plane->copies_end = &offer->next_copy;
     return true;
 }
 
-/** The offer goes back to its sender, and its pull has ended. */
-static void copy_end(epi_dp_offer_t *offer, epdx_status_t status)
-{
-    epi_ucx_plane_t *plane = offer->plane;
-
-    ucp_am_data_release(plane->worker, offer->descriptor);
-    offer->descriptor = NULL;
-    epi_ucx_complete(offer, EPI_DP_PULLED, status);
-}
-
-static void take_first(epi_ucx_plane_t *plane)
-{
-    plane->copies = plane->copies->next_copy;
-    if (plane->copies == NULL) {
-        plane->copies_end = &plane->copies;
-    }
-}
-
 bool epi_ucx_copy(epi_ucx_plane_t *plane)
 {
     epi_dp_offer_t *offer = plane->copies;
-    const epi_ucx_conn_t *link;
-    size_t step;
+    epi_dp_offer_t *next;
 
     if (offer == NULL) {
         return false;
     }
-    step = (size_t)offer->payload_bytes - offer->copied;
-    step = step < COPY_STEP ? step : COPY_STEP;
-    memcpy((uint8_t *)offer->target + offer->copied,
-           (const uint8_t *)offer->source + offer->copied, step);
-    offer->copied += step;
-    if (offer->copied < offer->payload_bytes) {
-        return true;
+    next = offer->next_copy;
+    if (copy_on(offer)) {
+        plane->copies = next;
+        if (next == NULL) {
+            plane->copies_end = &plane->copies;
+        }
     }
-    take_first(plane);
-    link = epi_ucx_conn_of_link(plane, offer->link);
-    copy_end(offer, link != NULL && epi_mapped_holds(&link->view, &offer->place)
-                        ? EPDX_OK
-                        : EPDX_ERR_UNREACHABLE);
     return true;
 }
 

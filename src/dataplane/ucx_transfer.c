@@ -51,7 +51,7 @@ static epi_dp_offer_t *take_transfer(epi_ucx_plane_t *plane)
     return taken;
 }
 
-static void give_transfer(epi_dp_offer_t *transfer)
+void epi_ucx_give(epi_dp_offer_t *transfer)
 {
     epi_ucx_pool_t *pool = &transfer->plane->pool;
 
@@ -84,8 +84,8 @@ void epi_ucx_pool_fini(epi_ucx_pool_t *pool)
     *pool = (epi_ucx_pool_t){0};
 }
 
-void epi_ucx_complete(epi_dp_offer_t *transfer, epi_dp_event_kind_t kind,
-                      epdx_status_t status)
+void epi_ucx_tell(epi_dp_offer_t *transfer, epi_dp_event_kind_t kind,
+                  epdx_status_t status)
 {
     epi_dp_note_t note = {
         .kind = kind, .status = status, .cookie = transfer->cookie};
@@ -98,7 +98,13 @@ void epi_ucx_complete(epi_dp_offer_t *transfer, epi_dp_event_kind_t kind,
         epi_ucx_unplace(transfer);
     }
     epi_dp_events_push(&transfer->plane->events, &note);
-    give_transfer(transfer);
+}
+
+void epi_ucx_complete(epi_dp_offer_t *transfer, epi_dp_event_kind_t kind,
+                      epdx_status_t status)
+{
+    epi_ucx_tell(transfer, kind, status);
+    epi_ucx_give(transfer);
 }
 
 static void on_sent(void *request, ucs_status_t status, void *user_data)
@@ -376,7 +382,7 @@ epdx_status_t epi_ucx_offer(epi_dataplane_t *dp, epi_dp_peer_t *peer,
     status = send_offer(peer, transfer, send->region, send->payload);
     if (status != EPDX_OK) {
         epi_ucx_unplace(transfer);
-        give_transfer(transfer);
+        epi_ucx_give(transfer);
         epi_dp_events_unreserve(&plane->events);
     }
     return status;
@@ -390,7 +396,7 @@ void epi_ucx_refuse(epi_dataplane_t *dp, epi_dp_offer_t *offer)
         ucp_am_data_release(plane->worker, offer->descriptor);
     }
     plane->parked--;
-    give_transfer(offer);
+    epi_ucx_give(offer);
 }
 
 static epdx_status_t check_pull(const epi_dp_offer_t *offer,
@@ -481,7 +487,7 @@ epdx_status_t epi_ucx_pull(epi_dataplane_t *dp, epi_dp_offer_t *offer,
     status = receive_offer(offer, target->region, target->at);
     if (status != EPDX_OK) {
         epi_dp_events_unreserve(&plane->events);
-        give_transfer(offer);
+        epi_ucx_give(offer);
     }
     return status;
 }

@@ -15,6 +15,7 @@
 
 /** What was under way ends within this, or is given up. */
 #define CLOSE_LIMIT_NS (2 * EPI_S)
+#define PROGRESS_BURST 16
 
 static const char *ucx_address(epi_dataplane_t *dp)
 {
@@ -126,11 +127,18 @@ static void ucx_unmap(epi_dataplane_t *dp, epi_dp_region_t *region)
     free(region);
 }
 
+/* One call moves little: what stands around it would cost as much. What is to
+ * be told is told first. */
 static bool ucx_progress(epi_dataplane_t *dp)
 {
     epi_ucx_plane_t *plane = epi_ucx_plane(dp);
-    bool done = ucp_worker_progress(plane->worker) > 0;
+    bool done = false;
 
+    for (int i = 0; i < PROGRESS_BURST && plane->events.count == 0 &&
+                    ucp_worker_progress(plane->worker) > 0;
+         i++) {
+        done = true;
+    }
     done = epi_ucx_attend(plane) || done;
     return epi_ucx_copy(plane) || done;
 }
@@ -141,6 +149,7 @@ static bool ucx_next(epi_dataplane_t *dp, epi_dp_event_t *event_p)
     epi_dp_note_t note;
 
     if (!epi_dp_events_pop(&epi_ucx_plane(dp)->events, &note)) {
+        epi_ucx_give_back(epi_ucx_plane(dp));
         return false;
     }
     event_p->kind = note.kind;
@@ -171,7 +180,8 @@ static epdx_status_t ucx_arm(epi_dataplane_t *dp)
     epi_ucx_plane_t *plane = epi_ucx_plane(dp);
     ucs_status_t status;
 
-    if (plane->events.count > 0 || plane->attention || plane->copies != NULL) {
+    if (plane->events.count > 0 || plane->attention || plane->copies != NULL ||
+        plane->given != NULL) {
         return EPDX_IN_PROGRESS;
     }
     status = ucp_worker_arm(plane->worker);
@@ -191,6 +201,7 @@ static void drain(epi_ucx_plane_t *plane)
     uint64_t limit = epi_after(epi_now_ns(), CLOSE_LIMIT_NS);
 
     epi_ucx_shut_all(plane);
+    epi_ucx_give_back(plane);
     while (plane->under_way > 0 && epi_now_ns() < limit) {
         if (ucp_worker_progress(plane->worker) == 0) {
             (void)sched_yield();

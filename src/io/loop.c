@@ -114,20 +114,32 @@ static void loop_prepare(epi_loop_t *loop, uint64_t due, epi_loop_wait_t *wait)
     }
 }
 
-void epi_loop_sleep(epi_loop_t *loop, uint64_t due)
+/* In poll(2), unless there is something to do; true: a waker ended it. */
+static bool loop_wait(epi_loop_t *loop, uint64_t due)
 {
     epi_loop_wait_t wait;
 
-    atomic_store(&loop->sleepy, true);
-    if (!epi_loop_step(loop)) {
-        loop_prepare(loop, due, &wait);
-        if (!wait.ready && !atomic_load(&loop->stop)) {
-            (void)poll(wait.fds, wait.fd_count,
-                       epi_poll_ms(epi_now_ns(), wait.due, LOOP_SLEEP_MAX_MS));
-        }
+    if (epi_loop_step(loop)) {
+        return false;
     }
+    loop_prepare(loop, due, &wait);
+    return !wait.ready && !atomic_load(&loop->stop) &&
+           poll(wait.fds, wait.fd_count,
+                epi_poll_ms(epi_now_ns(), wait.due, LOOP_SLEEP_MAX_MS)) > 0 &&
+           wait.fds[0].revents != 0;
+}
+
+void epi_loop_sleep(epi_loop_t *loop, uint64_t due)
+{
+    bool woken;
+
+    atomic_store(&loop->sleepy, true);
+    woken = loop_wait(loop, due);
     atomic_store(&loop->sleepy, false);
-    loop_drain_wake(loop);
+    /* A wake-up that came otherwise is found by the next poll(2). */
+    if (woken) {
+        loop_drain_wake(loop);
+    }
 }
 
 /* Steps until nothing was done for the time that the settings allow. */
