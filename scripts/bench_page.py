@@ -43,7 +43,8 @@ def transfer_table(results, subject):
             row.append("-" if one is None else number(one["value"]))
         pair = [results.one(subject, what="bandwidth", way=way, size=size,
                             window=window) for way in WAYS[:2]]
-        rows.append(row + [number(one.get("ratio")) for one in pair] +
+        rows.append(row + [number(one.get("ratio")) if one else "-"
+                           for one in pair] +
                     [pair[0].get("baseline", "-")])
     return table(["size", "window", *WAYS, "ratio", "ratio of epdx_caller",
                   "to"], rows)

@@ -10,7 +10,7 @@
  *
  * Errors: every call that can fail says what it answers, and
  * epdx_last_error() says it in words. NULL for what a call needs gives
- * EPDX_ERR_INVALID with the argument's name; a call without a status does
+ * EPDX_ERR_INVALID and words that name it; a call without a status does
  * nothing then, or answers 0, false, NULL or "". Threads: an object belongs to
  * one thread; no call of the scheduling loop blocks but drain in its
  * collectives. Waiting: no object has a descriptor to wait on; drain and poll

@@ -18,15 +18,12 @@ epdx_status_t epi_entry_admitted(epdx_admission_t *admission, const char *id,
     return EPDX_OK;
 }
 
-epdx_status_t epdx_admission_release_after(epdx_admission_t *admission,
-                                           const char *id, void *event)
+static epdx_status_t release(epdx_admission_t *admission, const char *id,
+                             void *event)
 {
     epi_entry_t *entry = NULL;
-    epdx_status_t status = epi_given(admission, id);
+    epdx_status_t status = epi_entry_admitted(admission, id, &entry);
 
-    if (status == EPDX_OK) {
-        status = epi_entry_admitted(admission, id, &entry);
-    }
     if (status == EPDX_OK) {
         status = epdx_job_release_after(entry->job, event);
     }
@@ -40,8 +37,18 @@ epdx_status_t epdx_admission_release_after(epdx_admission_t *admission,
     return EPDX_OK;
 }
 
+epdx_status_t epdx_admission_release_after(epdx_admission_t *admission,
+                                           const char *id, void *event)
+{
+    epdx_status_t status = epi_given(admission, id);
+
+    return status == EPDX_OK ? release(admission, id, event) : status;
+}
+
 epdx_status_t epdx_admission_release(epdx_admission_t *admission,
                                      const char *id)
 {
-    return epdx_admission_release_after(admission, id, NULL);
+    epdx_status_t status = epi_given(admission, id);
+
+    return status == EPDX_OK ? release(admission, id, NULL) : status;
 }

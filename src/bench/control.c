@@ -414,16 +414,15 @@ static epdx_status_t run_mode(control_t *control)
 }
 
 /* The threads that this one starts inherit it. */
-static void keep_to_a_core(uint32_t rank)
+static void keep_to_a_core(const epi_team_t *team)
 {
     cpu_set_t allowed, one;
-    int cores, skip;
+    uint32_t skip = team->rank;
 
-    if (sched_getaffinity(0, sizeof(allowed), &allowed) != 0) {
+    if (sched_getaffinity(0, sizeof(allowed), &allowed) != 0 ||
+        team->size > (uint32_t)CPU_COUNT(&allowed)) {
         return;
     }
-    cores = CPU_COUNT(&allowed);
-    skip = (int)(rank % (uint32_t)cores);
     CPU_ZERO(&one);
     for (int core = 0; core < CPU_SETSIZE; core++) {
         if (CPU_ISSET(core, &allowed) && skip-- == 0) {
@@ -441,7 +440,7 @@ static epdx_status_t run(epi_bench_t *bench)
     if (control == NULL) {
         return epi_fail(EPDX_ERR_NO_MEMORY, "no memory for the times");
     }
-    keep_to_a_core(bench->team->rank);
+    keep_to_a_core(bench->team);
     control->bench = bench;
     control->ops = bench->options->quick ? 10 : 100;
     for (size_t p = 0; status == EPDX_OK && p < PINGS; p++) {

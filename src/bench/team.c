@@ -42,8 +42,8 @@ typedef struct local_team {
     epi_team_t base;
     slots_t *slots;
     uint64_t meeting;
-    pid_t children[EPI_TEAM_RANKS_MAX];
-    int ended; /* the status of one that ended before its time; -1: none did */
+    pid_t children[EPI_TEAM_RANKS_MAX]; /* 0: none, or it has ended */
+    int statuses[EPI_TEAM_RANKS_MAX];   /* of those that have ended, else -1 */
 } local_team_t;
 
 static void nap(void)
@@ -78,22 +78,24 @@ static void watch_children(void)
 }
 
 /* A process that ended before its time would be waited for until the deadline,
- * at this meeting and at each later one. Its status as waitpid() has it. */
+ * at this meeting and at each later one. Its status as waitpid() has it; -1:
+ * none has. */
 static int child_ended(local_team_t *self)
 {
-    for (uint32_t i = 1;
-         self->base.rank == 0 && self->ended < 0 && i < self->base.size; i++) {
+    for (uint32_t i = 1; self->base.rank == 0 && i < self->base.size; i++) {
         int status;
 
         if (self->children[i] > 0 &&
             waitpid(self->children[i], &status, WNOHANG) == self->children[i]) {
             self->children[i] = 0;
-            if (atomic_load(&self->slots->at[i]) < self->meeting) {
-                self->ended = status;
-            }
+            self->statuses[i] = status;
+        }
+        if (self->statuses[i] >= 0 &&
+            atomic_load(&self->slots->at[i]) < self->meeting) {
+            return self->statuses[i];
         }
     }
-    return self->ended;
+    return -1;
 }
 
 /* Until a rank has come to this meeting. */
@@ -249,7 +251,7 @@ epdx_status_t epi_team_open(char **argv, const char *meet, uint32_t size,
         return epi_fail(EPDX_ERR_NO_MEMORY, "no memory for a team");
     }
     self->base = (epi_team_t){.ops = &local_ops, .size = size};
-    self->ended = -1;
+    memset(self->statuses, 0xff, sizeof(self->statuses)); /* -1 */
     if (meet == NULL) {
         fd = make_slots();
     } else if (!parse_meet(meet, &fd, &self->base.rank, &self->base.size)) {

@@ -6,6 +6,7 @@
  */
 #include "control/control_monitor.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -14,6 +15,7 @@
 #include <zmq.h>
 
 #include "base/error.h"
+#include "control/control_socket.h"
 
 #define FAILURES                                                               \
     (ZMQ_EVENT_HANDSHAKE_FAILED_PROTOCOL | ZMQ_EVENT_HANDSHAKE_FAILED_AUTH)
@@ -24,8 +26,12 @@ static bool pair_look(void *pair)
 {
     int events = 0;
     size_t size = sizeof(events);
+    int rc;
 
-    return zmq_getsockopt(pair, ZMQ_EVENTS, &events, &size) == 0;
+    do {
+        rc = zmq_getsockopt(pair, ZMQ_EVENTS, &events, &size);
+    } while (rc != 0 && zmq_errno() == EINTR);
+    return rc == 0;
 }
 
 static bool pair_connect(void *pair, const char *address)
@@ -80,7 +86,7 @@ static uint16_t take_number(void *pair)
 
     while (more) {
         (void)zmq_msg_init(&part);
-        if (zmq_msg_recv(&part, pair, ZMQ_DONTWAIT) < 0) {
+        if (!epi_socket_frame(pair, &part)) {
             (void)zmq_msg_close(&part);
             return number;
         }

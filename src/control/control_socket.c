@@ -3,6 +3,7 @@
 
 #include <arpa/inet.h>
 #include <ctype.h>
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -145,6 +146,26 @@ epdx_status_t epi_socket_context(size_t peer_max, void **context_p)
     return EPDX_OK;
 }
 
+bool epi_socket_frame(void *socket, void *part)
+{
+    int rc;
+
+    do {
+        rc = zmq_msg_recv(part, socket, ZMQ_DONTWAIT);
+    } while (rc < 0 && zmq_errno() == EINTR);
+    return rc >= 0;
+}
+
+static bool send_frame(void *socket, const void *bytes, size_t length, int more)
+{
+    int rc;
+
+    do {
+        rc = zmq_send(socket, bytes, length, ZMQ_DONTWAIT | more);
+    } while (rc < 0 && zmq_errno() == EINTR);
+    return rc >= 0;
+}
+
 static void take_user(zmq_msg_t *part, char user[EPI_SOCKET_USER_MAX])
 {
     const char *text = zmq_msg_gets(part, "User-Id");
@@ -162,7 +183,7 @@ bool epi_socket_take(void *socket, epi_message_t *message_p,
     *fits_p = true;
     while (more) {
         (void)zmq_msg_init(&part);
-        if (zmq_msg_recv(&part, socket, ZMQ_DONTWAIT) < 0) {
+        if (!epi_socket_frame(socket, &part)) {
             /* All frames of a message come together, so this is the first. */
             (void)zmq_msg_close(&part);
             return false;
@@ -187,8 +208,8 @@ bool epi_socket_send(void *socket, const epi_message_t *message)
     for (size_t i = 0; i < message->count; i++) {
         int more = i + 1 < message->count ? ZMQ_SNDMORE : 0;
 
-        if (zmq_send(socket, message->bytes + message->start[i],
-                     message->length[i], ZMQ_DONTWAIT | more) >= 0) {
+        if (send_frame(socket, message->bytes + message->start[i],
+                       message->length[i], more)) {
             continue;
         }
         lost = true;

@@ -1,6 +1,6 @@
 /*
  * control_socket.h: how every control socket is set up, its addresses, and
- * whole messages in and out. Only control.c and access.c use it.
+ * whole messages in and out. Only the control*.c and access.c use it.
  */
 #ifndef EPI_CONTROL_CONTROL_SOCKET_H
 #define EPI_CONTROL_CONTROL_SOCKET_H
@@ -41,6 +41,12 @@ bool epi_socket_port(void *socket, uint16_t *port_p);
  *  what guards that. EPDX_ERR_NO_MEMORY, _IO. */
 EPDX_MUST_CHECK epdx_status_t epi_socket_context(size_t peer_max,
                                                  void **context_p);
+
+/** The next frame, without waiting: part is an initialised zmq_msg_t. False:
+ *  there is none now. A signal does not end it: libzmq looks at its descriptors
+ *  in between, and a call that a signal broke off says nothing of what there
+ *  is, which the descriptor does not tell of again. */
+bool epi_socket_frame(void *socket, void *part);
 
 /** Take one whole message, without waiting; false when there is none. *fits_p
  *  tells whether message_p holds all of it. user, when it is not NULL, is who

@@ -18,6 +18,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/time.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -598,6 +599,59 @@ static void test_wait_fds_wake_a_sleeper(void **state)
     epi_control_close(control);
 }
 
+static volatile sig_atomic_t alarms;
+
+static void on_alarm(int signal)
+{
+    (void)signal;
+    alarms++;
+}
+
+/* As a profiler has them. Nothing is lost, cut or slept over, though nobody
+ * asks what to wait for, as where the caller runs the loop. */
+static void test_signals_break_nothing_off(void **state)
+{
+    enum { MESSAGES = 4000, FRAMES = 16, UNDER_WAY = 200 };
+    struct sigaction action = {.sa_handler = on_alarm, .sa_flags = SA_RESTART};
+    struct itimerval often = {{0, 50}, {0, 50}}, never = {{0, 0}, {0, 0}};
+    epi_control_t *from = open_at("127.0.0.1", 1, 0);
+    epi_control_t *to = open_at("127.0.0.1", 1, 0);
+    uint64_t limit = epi_now_ns() + LIMIT_NS;
+    epi_control_event_t event;
+    epi_message_t message;
+    uint32_t peer = 0;
+    int sent = 0, got = 0;
+
+    (void)state;
+    epi_message_clear(&message);
+    for (int i = 0; i < FRAMES; i++) {
+        assert_true(epi_message_add_text(&message, "a frame"));
+    }
+    assert_int_equal(
+        epi_control_connect(from, "127.0.0.1", epi_control_port(to), &peer),
+        EPDX_OK);
+    assert_int_equal(sigaction(SIGALRM, &action, NULL), 0);
+    assert_int_equal(setitimer(ITIMER_REAL, &often, NULL), 0);
+    while (got < MESSAGES && epi_now_ns() < limit) {
+        if (sent < MESSAGES && sent - got < UNDER_WAY) {
+            assert_int_equal(epi_control_send(from, peer, &message), EPDX_OK);
+            sent++;
+        }
+        (void)epi_control_next(from, &event);
+        while (epi_control_next(to, &event)) {
+            if (event.kind == EPI_CONTROL_MESSAGE) {
+                assert_int_equal(event.message.count, FRAMES);
+                got++;
+            }
+        }
+    }
+    assert_int_equal(setitimer(ITIMER_REAL, &never, NULL), 0);
+    assert_int_equal(got, MESSAGES);
+    assert_true(alarms > 0);
+    epi_control_close(from);
+    epi_control_close(to);
+}
+
 static void test_many_peers(void **state)
 {
     enum { PEERS = 40 };
@@ -650,6 +704,7 @@ int main(void)
         cmocka_unit_test(test_an_address_of_another_machine_gives_words),
         cmocka_unit_test(test_invalid_peers_are_refused),
         cmocka_unit_test(test_wait_fds_wake_a_sleeper),
+        cmocka_unit_test(test_signals_break_nothing_off),
         cmocka_unit_test(test_many_peers),
     };
 

@@ -118,7 +118,8 @@ typedef struct epi_dp_ops {
     void (*drop)(epi_dataplane_t *dp, uint64_t link);
     /** Do what can be done now; true when something was done. Never waits. */
     bool (*progress)(epi_dataplane_t *dp);
-    /** Take the oldest event; false when there is none. */
+    /** Take the oldest event; false when there is none. Take until then: what
+     *  was pulled goes back to its sender only after its end was taken. */
     bool (*next)(epi_dataplane_t *dp, epi_dp_event_t *event_p);
     /** A descriptor that turns readable once arm() gave EPDX_OK and there is
      *  something to progress; -1 for a plane that must be polled. */

@@ -64,9 +64,9 @@
 #define EPI_UCX_CONN_MAX 65536
 /** The kinds of active messages. */
 #define EPI_UCX_OFFER_ID    1
-#define EPI_UCX_FIRST_ID    2 /* a placed one, then where the memory is */
 #define EPI_UCX_CONFIRM_ID  3
 #define EPI_UCX_PLACED_ID   4 /* an offer whose header ends in its place */
+#define EPI_UCX_FIRST_ID    5 /* as that, then where the memory is */
 
 #define EPI_UCX_ADDRESS_MAX (EPDX_ADDRESS_MAX + 16)
 

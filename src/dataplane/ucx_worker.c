@@ -133,11 +133,13 @@ static bool ucx_progress(epi_dataplane_t *dp)
 {
     epi_ucx_plane_t *plane = epi_ucx_plane(dp);
     bool done = false;
+    int count = 0;
 
-    for (int i = 0; i < PROGRESS_BURST && plane->events.count == 0 &&
-                    ucp_worker_progress(plane->worker) > 0;
-         i++) {
+    while (ucp_worker_progress(plane->worker) > 0) {
         done = true;
+        if (++count == PROGRESS_BURST || plane->events.count > 0) {
+            break;
+        }
     }
     done = epi_ucx_attend(plane) || done;
     return epi_ucx_copy(plane) || done;

@@ -14,7 +14,7 @@
 /* Asks are repeated at growing intervals: this many times the first. */
 #define ASK_INTERVAL_GROWTH_MAX 8
 /* Of an ask that could not be sent. */
-#define ASK_RETRY_NS     (20 * EPI_MS)
+#define ASK_RETRY_NS     (100 * EPI_MS)
 
 #define FAILING_GRACE_NS EPI_S
 
@@ -171,14 +171,14 @@ static void item_ask(epi_intake_t *intake, uint32_t slot, uint64_t now)
 {
     epi_item_slot_t *item = &intake->shared->slots[slot];
 
-    if (item->asks == 0) {
+    if (item->phase != EPI_ITEM_ASKED) {
         epi_item_watch(intake, slot, EPI_NAME_ASK);
         epi_item_watch_flow(intake, slot, EPI_TRACE_FLOW_OUT);
     }
     if (send_ask(intake, item) == EPDX_OK) {
         item_asked(intake, item, now);
     } else {
-        /* The queue to that rank is full, which passes in moments. */
+        /* Its queue is full: for moments, or as long as that rank hangs. */
         epi_log_debug("ask for room %" PRIu64 " was not sent: %s", item->room,
                       epdx_last_error());
         item->next_ask_ns = epi_after(now, ASK_RETRY_NS);

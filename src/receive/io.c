@@ -231,8 +231,8 @@ static bool close_all(epi_receive_io_t *io)
             sched_yield();
         }
     }
-    quiet = io->intake.pulls == 0;
     epi_io_linger(io->intake.last_pulled_ns, take_rows, io);
+    quiet = io->intake.pulls == 0;
     if (quiet) {
         io->dp->ops->unmap(io->dp, io->region);
     } else {

@@ -14,7 +14,7 @@
 
 /* Control events in a row, before the others have a turn. */
 #define CONTROL_BURST 256
-#define ROWS_BURST    4096
+#define SETTLE_NS     (5 * EPI_MS)
 #define EXCHANGE_MAX  2
 /* Offers are let be taken for so long at the end; then they are cut off. */
 #define CLOSE_GRACE_NS (500 * EPI_MS)
@@ -68,20 +68,19 @@ static bool take_rows(void *self)
     return done;
 }
 
-/* Read out what rows' messages there are. */
+/* Read out what rows' messages there are; others' rows may go on and on. */
 static void settle_rows(epi_send_io_t *io)
 {
-    for (int i = 0; i < ROWS_BURST && take_rows(io); i++) {
+    uint64_t limit = epi_after(epi_now_ns(), SETTLE_NS);
+
+    while (take_rows(io) && epi_now_ns() < limit) {
     }
 }
 
-/* What a rank took before it went away has yet to be read, maybe. */
 static void control_down(epi_send_io_t *io, uint32_t peer)
 {
-    epi_prefill_t *prefill;
+    epi_prefill_t *prefill = epi_prefills_of_control(&io->prefills, peer);
 
-    settle_rows(io);
-    prefill = epi_prefills_of_control(&io->prefills, peer);
     if (prefill != NULL) {
         epi_delivery_gone(&io->delivery, prefill, "went away");
     }
@@ -111,6 +110,7 @@ static void control_refused(epi_send_io_t *io, uint32_t peer, uint64_t now)
 static bool take_control(epi_send_io_t *io, uint64_t now)
 {
     epi_control_event_t event;
+    bool settled = false;
     int count = 0;
 
     while (count < CONTROL_BURST && epi_control_next(io->control, &event)) {
@@ -123,6 +123,11 @@ static bool take_control(epi_send_io_t *io, uint64_t now)
             control_up(io, event.peer);
             break;
         case EPI_CONTROL_PEER_DOWN:
+            if (!settled) {
+                /* What it took before it went away may be yet to be read. */
+                settle_rows(io);
+                settled = true;
+            }
             control_down(io, event.peer);
             break;
         case EPI_CONTROL_PEER_REFUSED:

@@ -75,7 +75,7 @@ static epi_verdict_t locked(const void *of, epi_finding_t *finding)
 
 static const char *fits(const epi_memory_facts_t *facts, uint64_t bytes)
 {
-    return bytes > facts->available.bytes ? "is refused" : "fits";
+    return bytes > facts->available.bytes ? "would be refused now" : "fits";
 }
 
 /* Of a rank in device memory. */
@@ -83,10 +83,10 @@ static epi_verdict_t staging(const epi_memory_facts_t *facts,
                              epi_finding_t *finding)
 {
     if (facts->available.bytes < facts->staging_bytes) {
-        return epi_say_fail(
+        return epi_say_warn(
             finding, "lower EPDX_CUDA_STAGING_MB, or give the job more memory",
             "%" PRIu64 " MiB of memory are available: %" PRIu64
-            " MiB for the rows of a device are refused; by %s",
+            " MiB for the rows of a device would be refused now; by %s",
             facts->available.bytes / MIB, facts->staging_bytes / MIB,
             facts->available.bound);
     }
@@ -110,7 +110,8 @@ static epi_verdict_t available(const void *of, epi_finding_t *finding)
         return staging(facts, finding);
     }
     if (bytes < larger(facts->pool_bytes, facts->ring_bytes)) {
-        return epi_say_fail(
+        /* No failure: a job that runs here has its memory already. */
+        return epi_say_warn(
             finding,
             "lower EPDX_RECV_POOL_MB or EPDX_ENCODE_RING_MB, or give the job "
             "more memory",
