@@ -7,6 +7,7 @@
  *     ucx_gate.c       whose connections reach the listener
  *     ucx_mapped.c     within one host: copies out of the sender's memory
  *     ucx_transfer.c   offers, pulls, the handler of what comes in
+ *     ucx_pool.c       where transfers come from
  *     ucx_config.c     settings, UCX's log, its status codes
  *     ucx_transport.c  what an endpoint uses, in words
  *
@@ -122,6 +123,7 @@ struct epi_dp_offer {
     uint8_t header[EPI_DP_HEADER_MAX + sizeof(epi_mapped_place_t) +
                    EPI_MAPPED_ANNOUNCE_BYTES];
 
+    bool large;  /* counted in its plane's */
     bool placed; /* its payload is in memory that is shared */
     bool first;  /* it says where that memory is */
     epi_mapped_place_t place;
@@ -163,6 +165,7 @@ struct epi_ucx_plane {
     epi_ucx_pool_t pool;
     size_t regions;   /* mapped */
     size_t under_way; /* sends and pulls whose completion UCX owes */
+    size_t large;     /* of them, those whose bytes take their time */
     size_t parked;
     bool parked_full_told;
 
@@ -292,10 +295,7 @@ void epi_ucx_give_back(epi_ucx_plane_t *plane);
 void epi_ucx_tell(epi_dp_offer_t *transfer, epi_dp_event_kind_t kind,
                   epdx_status_t status);
 
-/** Make a transfer that has ended free again. */
-void epi_ucx_give(epi_dp_offer_t *transfer);
-
-/** Both. */
+/** Tell it, and make the transfer free again. */
 void epi_ucx_complete(epi_dp_offer_t *transfer, epi_dp_event_kind_t kind,
                       epdx_status_t status);
 
@@ -316,6 +316,14 @@ epdx_status_t epi_ucx_offer(epi_dataplane_t *dp, epi_dp_peer_t *peer,
 epdx_status_t epi_ucx_pull(epi_dataplane_t *dp, epi_dp_offer_t *offer,
                            const epi_dp_target_t *target);
 void epi_ucx_refuse(epi_dataplane_t *dp, epi_dp_offer_t *offer);
+
+/* ucx_pool.c */
+
+/** A transfer; NULL: no memory, or as many as events are under way. */
+epi_dp_offer_t *epi_ucx_take(epi_ucx_plane_t *plane);
+
+/** Make a transfer that has ended free again. */
+void epi_ucx_give(epi_dp_offer_t *transfer);
 
 /** Release every parked offer that is still queued or held. */
 void epi_ucx_release_parked(epi_ucx_plane_t *plane);

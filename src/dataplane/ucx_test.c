@@ -153,6 +153,7 @@ static void test_steady_state_allocates_nothing(void **state)
             assert_in_range(planes[i]->events.capacity, 64, 128);
             assert_int_equal(planes[i]->parked, 0);
             assert_int_equal(planes[i]->under_way, 0);
+            assert_int_equal(planes[i]->large, 0);
         }
     }
 }

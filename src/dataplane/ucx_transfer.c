@@ -10,79 +10,14 @@
  * UCX sends unasked would have to be buffered here, and back-pressure would be
  * gone. One that comes so is refused.
  */
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/error.h"
 #include "base/log.h"
 #include "dataplane/ucx_internal.h"
 
-#define BLOCK_FIRST ((size_t)64)
-
-static epi_dp_offer_t *take_transfer(epi_ucx_plane_t *plane)
-{
-    epi_ucx_pool_t *pool = &plane->pool;
-    size_t count = BLOCK_FIRST << pool->block_count;
-    epi_dp_offer_t *taken;
-
-    if (pool->free == NULL) {
-        epi_dp_offer_t *block = NULL;
-
-        if (count <= EPI_DP_EVENTS_MAX) {
-            block = calloc(count, sizeof(*block));
-        }
-        if (block == NULL) {
-            return NULL;
-        }
-        pool->blocks[pool->block_count++] = block;
-        for (size_t i = 0; i < count; i++) {
-            block[i].next_free = pool->free;
-            pool->free = &block[i];
-        }
-    }
-    taken = pool->free;
-    pool->free = taken->next_free;
-    taken->next_free = NULL;
-    taken->plane = plane;
-    taken->descriptor = NULL;
-    taken->placed = false;
-    taken->first = false;
-    taken->source = NULL;
-    return taken;
-}
-
-void epi_ucx_give(epi_dp_offer_t *transfer)
-{
-    epi_ucx_pool_t *pool = &transfer->plane->pool;
-
-    transfer->descriptor = NULL;
-    transfer->next_free = pool->free;
-    pool->free = transfer;
-}
-
-void epi_ucx_release_parked(epi_ucx_plane_t *plane)
-{
-    const epi_ucx_pool_t *pool = &plane->pool;
-
-    for (size_t b = 0; b < pool->block_count; b++) {
-        for (size_t i = 0; i < BLOCK_FIRST << b; i++) {
-            epi_dp_offer_t *transfer = &pool->blocks[b][i];
-
-            if (transfer->descriptor != NULL) {
-                ucp_am_data_release(plane->worker, transfer->descriptor);
-                transfer->descriptor = NULL;
-            }
-        }
-    }
-}
-
-void epi_ucx_pool_fini(epi_ucx_pool_t *pool)
-{
-    for (size_t b = 0; b < pool->block_count; b++) {
-        free(pool->blocks[b]);
-    }
-    *pool = (epi_ucx_pool_t){0};
-}
+/** What is worth staying with: see progress_on(). */
+#define LARGE ((uint64_t)512 << 10)
 
 void epi_ucx_tell(epi_dp_offer_t *transfer, epi_dp_event_kind_t kind,
                   epdx_status_t status)
@@ -107,11 +42,25 @@ void epi_ucx_complete(epi_dp_offer_t *transfer, epi_dp_event_kind_t kind,
     epi_ucx_give(transfer);
 }
 
+/** UCX has it, and bytes of it to move. */
+static void begin(epi_dp_offer_t *transfer, bool moved)
+{
+    transfer->large = moved && transfer->payload_bytes >= LARGE;
+    transfer->plane->under_way++;
+    transfer->plane->large += transfer->large;
+}
+
+static void end(const epi_dp_offer_t *transfer)
+{
+    transfer->plane->under_way--;
+    transfer->plane->large -= transfer->large;
+}
+
 static void on_sent(void *request, ucs_status_t status, void *user_data)
 {
     epi_dp_offer_t *transfer = user_data;
 
-    transfer->plane->under_way--;
+    end(transfer);
     epi_ucx_complete(transfer, EPI_DP_SENT, epi_ucx_status(status));
     ucp_request_free(request);
 }
@@ -125,7 +74,7 @@ static void on_pulled(void *request, ucs_status_t status, size_t length,
     if (result == EPDX_OK && length != transfer->payload_bytes) {
         result = EPDX_ERR_MISMATCH;
     }
-    transfer->plane->under_way--;
+    end(transfer);
     epi_ucx_complete(transfer, EPI_DP_PULLED, result);
     ucp_request_free(request);
 }
@@ -150,7 +99,7 @@ static epi_dp_offer_t *park(epi_ucx_plane_t *plane)
     if (plane->parked < EPI_UCX_PARKED_MAX) {
         why = "no memory";
         if (epi_dp_events_reserve(&plane->events) == EPDX_OK) {
-            offer = take_transfer(plane);
+            offer = epi_ucx_take(plane);
             if (offer == NULL) {
                 epi_dp_events_unreserve(&plane->events);
             }
@@ -335,14 +284,14 @@ static epdx_status_t send_offer(epi_dp_peer_t *peer, epi_dp_offer_t *transfer,
     } else {
         payload = NULL;
     }
-    peer->plane->under_way++;
+    begin(transfer, !transfer->placed);
     request = ucp_am_send_nbx(peer->ep, id_of(transfer), transfer->header,
                               transfer->header_bytes + tail_bytes(transfer),
                               payload, transfer->payload_bytes, &param);
     if (UCS_PTR_IS_PTR(request)) {
         return EPDX_OK; /* on_sent() comes, or has come */
     }
-    peer->plane->under_way--;
+    end(transfer);
     if (UCS_PTR_IS_ERR(request)) {
         return epi_fail(epi_ucx_status(UCS_PTR_STATUS(request)),
                         "data plane: cannot offer %zu bytes to %s: %s",
@@ -366,7 +315,7 @@ epdx_status_t epi_ucx_offer(epi_dataplane_t *dp, epi_dp_peer_t *peer,
     if (status != EPDX_OK) {
         return status;
     }
-    transfer = take_transfer(plane);
+    transfer = epi_ucx_take(plane);
     if (transfer == NULL) {
         epi_dp_events_unreserve(&plane->events);
         return epi_fail(EPDX_ERR_NO_MEMORY, "data plane: no memory to offer");
@@ -440,13 +389,13 @@ static epdx_status_t receive_offer(epi_dp_offer_t *offer,
 
     describe(&param, region);
     offer->descriptor = NULL; /* UCX's now, also on error */
-    plane->under_way++;
+    begin(offer, true);
     request = ucp_am_recv_data_nbx(plane->worker, descriptor, target,
                                    offer->payload_bytes, &param);
     if (UCS_PTR_IS_PTR(request)) {
         return EPDX_OK; /* on_pulled() comes, or has come */
     }
-    plane->under_way--;
+    end(offer);
     if (UCS_PTR_IS_ERR(request)) {
         ucs_status_t status = UCS_PTR_STATUS(request);
 
