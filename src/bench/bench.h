@@ -96,6 +96,12 @@ extern const epi_way_ops_t epi_way_ucx_put;
 extern const epi_way_ops_t epi_way_tcp;
 extern const epi_way_ops_t epi_way_shm;
 
+/** The end of a way's open: *way_p where status is EPDX_OK, else the way is
+ *  closed. Returns status. */
+EPDX_MUST_CHECK epdx_status_t epi_way_opened(epi_way_t *way,
+                                             epdx_status_t status,
+                                             epi_way_t **way_p);
+
 /** Place i of a round, in memory of way->bytes. */
 size_t epi_round_place(const epi_way_t *way, const epi_round_t *round,
                        size_t index);

@@ -113,12 +113,7 @@ static epdx_status_t way_open(epi_bench_t *bench, epi_way_t **way_p)
                             .bench = bench,
                             .bytes = (size_t)bench->options->memory_mb << 20};
     status = join(way);
-    if (status != EPDX_OK) {
-        way_close(&way->base);
-        return status;
-    }
-    *way_p = &way->base;
-    return EPDX_OK;
+    return epi_way_opened(&way->base, status, way_p);
 }
 
 /* Items that every receiver has taken. */

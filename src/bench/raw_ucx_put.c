@@ -137,12 +137,7 @@ static epdx_status_t way_open(epi_bench_t *bench, epi_way_t **way_p)
     if (status == EPDX_OK) {
         status = epi_team_agree(bench->team, exchange(way));
     }
-    if (status != EPDX_OK) {
-        way_close(&way->base);
-        return status;
-    }
-    *way_p = &way->base;
-    return EPDX_OK;
+    return epi_way_opened(&way->base, status, way_p);
 }
 
 static epdx_status_t put_item(put_way_t *way, const epi_round_t *round,

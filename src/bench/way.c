@@ -1,10 +1,21 @@
-/* way.c: what the ways have in common: where items lie. */
+/* way.c: what the ways have in common: the end of open, where items lie. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "bench/bench.h"
 
 #define PAGE ((size_t)4096)
+
+epdx_status_t epi_way_opened(epi_way_t *way, epdx_status_t status,
+                             epi_way_t **way_p)
+{
+    if (status == EPDX_OK) {
+        *way_p = way;
+    } else {
+        way->ops->close(way);
+    }
+    return status;
+}
 
 static size_t stride(const epi_round_t *round)
 {

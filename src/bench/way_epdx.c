@@ -141,12 +141,7 @@ static epdx_status_t open_as(epi_bench_t *bench, const epi_way_ops_t *ops,
                                          sizeof(way->encode), all);
         memcpy(way->encode, all[0], sizeof(way->encode));
     }
-    if (status != EPDX_OK) {
-        way_close(&way->base);
-        return status;
-    }
-    *way_p = &way->base;
-    return EPDX_OK;
+    return epi_way_opened(&way->base, status, way_p);
 }
 
 static epdx_status_t way_open(epi_bench_t *bench, epi_way_t **way_p)

@@ -274,15 +274,20 @@ epdx_state_t epdx_job_state(const epdx_job_t *job)
 
 epdx_status_t epdx_job_failure(const epdx_job_t *job, const char **reason_p)
 {
-    static const epdx_job_t none = {.status = EPDX_ERR_INVALID,
-                                    .reason = "the job is NULL"};
-    const epdx_job_t *of = job == NULL ? &none : job;
-    bool failed = of->state == EPDX_FAILED;
+    const char *reason = "";
+    epdx_status_t status = EPDX_OK;
 
-    if (reason_p != NULL) {
-        *reason_p = failed ? of->reason : "";
+    if (job == NULL) {
+        reason = "the job is NULL";
+        status = EPDX_ERR_INVALID;
+    } else if (job->state == EPDX_FAILED) {
+        reason = job->reason;
+        status = job->status;
     }
-    return failed ? of->status : EPDX_OK;
+    if (reason_p != NULL) {
+        *reason_p = reason;
+    }
+    return status;
 }
 
 const epdx_landed_t *epdx_job_items(const epdx_job_t *job, size_t *count_p)

@@ -32,20 +32,23 @@ static bool take_orders(epi_send_io_t *io, uint64_t now)
     return done;
 }
 
+/* prefill: NULL where it is not known (any more). */
+static void went_away(epi_send_io_t *io, epi_prefill_t *prefill)
+{
+    if (prefill != NULL) {
+        epi_delivery_gone(&io->delivery, prefill, "went away");
+    }
+}
+
 static void take_row_event(epi_send_io_t *io, const epi_dp_event_t *event)
 {
-    epi_prefill_t *prefill;
-
     switch (event->kind) {
     case EPI_DP_SENT:
         io->last_sent_ns = epi_now_ns();
         epi_delivery_sent(&io->delivery, event->cookie, event->status);
         break;
     case EPI_DP_PEER_DOWN:
-        prefill = epi_prefills_of_cookie(&io->prefills, event->cookie);
-        if (prefill != NULL) {
-            epi_delivery_gone(&io->delivery, prefill, "went away");
-        }
+        went_away(io, epi_prefills_of_cookie(&io->prefills, event->cookie));
         break;
     case EPI_DP_OFFER: /* nobody offers to an encode rank */
         io->dp->ops->refuse(io->dp, event->offer);
@@ -74,15 +77,6 @@ static void settle_rows(epi_send_io_t *io)
     uint64_t limit = epi_after(epi_now_ns(), SETTLE_NS);
 
     while (take_rows(io) && epi_now_ns() < limit) {
-    }
-}
-
-static void control_down(epi_send_io_t *io, uint32_t peer)
-{
-    epi_prefill_t *prefill = epi_prefills_of_control(&io->prefills, peer);
-
-    if (prefill != NULL) {
-        epi_delivery_gone(&io->delivery, prefill, "went away");
     }
 }
 
@@ -128,7 +122,7 @@ static bool take_control(epi_send_io_t *io, uint64_t now)
                 settle_rows(io);
                 settled = true;
             }
-            control_down(io, event.peer);
+            went_away(io, epi_prefills_of_control(&io->prefills, event.peer));
             break;
         case EPI_CONTROL_PEER_REFUSED:
             control_refused(io, event.peer, now);
