@@ -63,6 +63,38 @@ static void off_costs_no_value(void **state)
     landing_close(landing);
 }
 
+/* However often it was tried: the wait for an offer is one. */
+static void an_ask_that_is_tried_again_is_timed_once(void **state)
+{
+    epdx_receiver_params_t params = landing_params();
+    landing_t *landing = landing_open(&params);
+    epdx_job_t *first = landing_stage(landing, "a", 4);
+    const epi_item_slot_t *slots = landing->receiver->shared.slots;
+    const epi_item_slot_t *held = &slots[first->first_slot];
+    uint32_t *control, right;
+    uint64_t due;
+    epdx_job_t *job;
+
+    (void)state;
+    landing_until(landing, held->phase == EPI_ITEM_ASKED);
+    control = &landing->receiver->io.nodes.peers[held->peer].control;
+    right = *control;
+    landing_send(landing, first, 0);
+    *control = UINT32_MAX; /* as if its queue were full */
+    job = landing_stage(landing, "b", 4);
+    held = &slots[job->first_slot];
+    landing_until(landing, held->phase == EPI_ITEM_ASKED);
+    due = held->next_ask_ns;
+    landing_until(landing, held->next_ask_ns != due);
+    assert_int_equal(held->asks, 0);
+    *control = right;
+    landing_send(landing, job, 64);
+    assert_int_equal(times(landing, EPI_RX_OFFER_S), 2);
+    epdx_job_release(first);
+    epdx_job_release(job);
+    landing_close(landing);
+}
+
 static void a_landed_request_is_counted_and_timed(void **state)
 {
     epdx_receiver_params_t params = landing_params();
@@ -196,6 +228,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(off_costs_no_value, clear),
         TEST(a_landed_request_is_counted_and_timed, counted),
+        TEST(an_ask_that_is_tried_again_is_timed_once, counted),
         TEST(a_failed_request_is_counted_by_its_reason, counted),
         TEST(gauges_are_those_of_the_last_look, counted),
         TEST(items_are_traced_phase_by_phase, clear),
