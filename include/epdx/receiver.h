@@ -277,9 +277,9 @@ EPDX_API void epdx_receiver_stats(const epdx_receiver_t *receiver,
  *          2 s: then this error is logged, "... receives did not end in 2 s:
  *          the receive pool is left allocated", and the pool may still be
  *          written to until the process ends: neither free nor reuse it.
- * Threads: the receiver's thread; blocks while the I/O thread ends, until 0.25 s
- *          after the last receive, so that its sender learns of it, and, with a
- *          pool of the receiver's own, for those 2 s.
+ * Threads: the receiver's thread; blocks while the I/O thread ends, until
+ *          0.25 s after the last receive, so that its sender learns of it, and,
+ *          with a pool of the receiver's own, for those 2 s.
  * Errors:  none.
  */
 EPDX_API void epdx_receiver_close(epdx_receiver_t *receiver);
