@@ -18,6 +18,7 @@ typedef struct setting {
     const char *key;
     const char *value;
     const char *unset[3]; /* applied only where the user set none of these */
+    const char *ignored;  /* applied even where the user set this */
     bool loopback;        /* only for a host of the loopback interface */
     bool ipv6;            /* only for an IPv6 host */
 } setting_t;
@@ -53,6 +54,17 @@ static const setting_t settings[] = {
      .value = "inet6",
      .unset = {"UCX_TCP_AF_PRIO"},
      .ipv6 = true},
+    /* Payload over TCP goes as messages, not as puts. UCX 1.13.1 ends a process
+     * that reads the answer to a put after it could not send by the same
+     * connection, as a sender does whose receiver died (tcp_ep.c:
+     * uct_tcp_ep_handle_disconnected() took back what
+     * uct_tcp_ep_handle_put_ack() asserts). Known without its prefix only. */
+    {.key = "PUT_ENABLE", .value = "n", .unset = {"UCX_TCP_PUT_ENABLE"}},
+    /* Such a message has a segment of payload. With UCX's 64 KiB rows took a
+     * third longer than by puts, with this they take no longer; and a message
+     * that is longer than its reader's segment ends the reader, so this is part
+     * of what both ends must agree on. Known without its prefix only. */
+    {.key = "RX_SEG_SIZE", .value = "512k", .ignored = "UCX_TCP_RX_SEG_SIZE"},
 };
 
 #define SETTING_COUNT (sizeof(settings) / sizeof(settings[0]))
@@ -77,6 +89,10 @@ static epdx_status_t apply_settings(ucp_config_t *config, epi_ucx_host_t host)
         if ((setting->loopback && !host.loopback) ||
             (setting->ipv6 && !host.ipv6) || !is_unset(setting)) {
             continue;
+        }
+        if (setting->ignored != NULL && getenv(setting->ignored) != NULL) {
+            epi_log_warn("ucx: %s is not heeded: it is %s, at both ends",
+                         setting->ignored, setting->value);
         }
         status = ucp_config_modify(config, setting->key, setting->value);
         if (status != UCS_OK) {

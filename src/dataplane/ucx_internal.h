@@ -36,8 +36,10 @@
  * close cut off leaves the stream out of step, so that what follows is taken
  * for its rest (seen: an assertion at the receiving end). So there is a
  * listener.
- * - A rendezvous by put names an address of the receiver's; one whose data are
- *   messages names a request, and data for one that has ended are dropped.
+ * - Data messages of a rendezvous name the receiver's request, and those for
+ *   one that has ended are dropped; a put writes to the address that it names.
+ * - TCP asserts, at the reader, that a message fits its own segment, and that
+ *   an answer to a put is waited for, which a failed send has taken back.
  * - A listener's port trusts the first bytes of a connection: see ucx_gate.c.
  *   TCP's other ports close connections whose first 8 bytes are not UCX's.
  * - ucp_ep_create() fails in the listener's callback when the peer is gone

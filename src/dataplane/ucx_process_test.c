@@ -7,15 +7,23 @@
  *                                                       parks what comes
  *     ucx_process_test forget                           closes with a region
  *                                                       that is still mapped
+ *     ucx_process_test reset                            prints its address and
+ *                                                       pulls two offers, the
+ *                                                       second once it is told
+ *                                                       to, then resets its
+ *                                                       connections
  */
 #include "dataplane/ucx_fixture.h"
 
+#include <fcntl.h>
+#include <poll.h>
 #include <sched.h>
 #include <signal.h>
 #include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -24,6 +32,11 @@
 #define MIB      ((size_t)1 << 20)
 #define LIFE_S   120 /* of a child that nobody ends */
 #define LIMIT_NS (30 * EPI_S)
+#define FD_LIMIT 256
+
+/* A payload that one call of the kernel takes, so that its sender need not run
+ * for it to arrive. */
+#define FITS_A_SOCKET ((size_t)128 << 10)
 
 extern char **environ;
 
@@ -105,6 +118,52 @@ static int child_forget(void)
     _exit(0); /* what is left behind is meant to be */
 }
 
+/* All connections end as those of a process do that dies with bytes unread. */
+static void reset_connections(void)
+{
+    const struct linger at_once = {.l_onoff = 1, .l_linger = 0};
+
+    for (int fd = 3; fd < FD_LIMIT; fd++) {
+        (void)setsockopt(fd, SOL_SOCKET, SO_LINGER, &at_once, sizeof(at_once));
+    }
+    _exit(0);
+}
+
+/* The sender's end is: both are asked for before it reads the answer to the
+ * first, which lies behind the second's request, and the connection is gone. */
+static int child_reset(void)
+{
+    static uint8_t bytes[2][FITS_A_SOCKET];
+    const volatile uint8_t *last = &bytes[0][FITS_A_SOCKET - 1];
+    epi_pair_t pair = {.sender = NULL};
+    epi_dp_region_t *region;
+
+    if (epi_dataplane_ucx("127.0.0.1", &pair.receiver) != EPDX_OK) {
+        return 2;
+    }
+    pair.ops = pair.receiver->ops;
+    pair.ops->admit(pair.receiver, "127.0.0.1");
+    region = epi_test_map(pair.receiver, bytes, sizeof(bytes));
+    printf("%s\n", pair.ops->address(pair.receiver));
+    (void)fflush(stdout);
+    epi_pair_wait(&pair, &pair.r.offers, 2);
+    if (epi_pair_pull(&pair, 0, region, bytes[0], 0) != EPDX_OK) {
+        return 3;
+    }
+    printf("asked\n");
+    (void)fflush(stdout);
+    if (getchar() == EOF ||
+        epi_pair_pull(&pair, 1, region, bytes[1], 1) != EPDX_OK) {
+        return 3;
+    }
+    while (*last == 0) {
+        (void)pair.ops->progress(pair.receiver);
+    }
+    epi_pair_settle(&pair);
+    reset_connections();
+    return 0;
+}
+
 static int child(int argc, char **argv)
 {
     (void)alarm(LIFE_S);
@@ -114,17 +173,25 @@ static int child(int argc, char **argv)
     if (argc == 2 && strcmp(argv[1], "forget") == 0) {
         return child_forget();
     }
+    if (argc == 2 && strcmp(argv[1], "reset") == 0) {
+        return child_reset();
+    }
     return argc == 2 && strcmp(argv[1], "park") == 0 ? child_park() : 4;
 }
 
 /* The tests' end. */
 
-static pid_t spawn(char *const *argv, int output)
+/** Its standard input and output; -1: this process's own. */
+static pid_t spawn(char *const *argv, int input, int output)
 {
     posix_spawn_file_actions_t actions;
     pid_t pid;
 
     assert_int_equal(posix_spawn_file_actions_init(&actions), 0);
+    if (input >= 0) {
+        assert_int_equal(posix_spawn_file_actions_adddup2(&actions, input, 0),
+                         0);
+    }
     if (output >= 0) {
         assert_int_equal(posix_spawn_file_actions_adddup2(&actions, output, 1),
                          0);
@@ -148,7 +215,7 @@ static pid_t spawn_sender(const epi_pair_t *pair, size_t count, size_t bytes,
     (void)snprintf(count_text, sizeof(count_text), "%zu", count);
     (void)snprintf(bytes_text, sizeof(bytes_text), "%zu", bytes);
     (void)snprintf(seed_text, sizeof(seed_text), "%u", seed);
-    return spawn(argv, -1);
+    return spawn(argv, -1, -1);
 }
 
 static void end_child(pid_t pid)
@@ -346,28 +413,51 @@ static void test_stopped_then_dropped_writes_no_more(void **state)
     free(target);
 }
 
-static void test_receiver_killed_with_offers_parked(void **state)
-{
-    epi_pair_t *pair = *state;
-    char *argv[] = {(char *)program, "park", NULL};
-    char address[EPI_UCX_ADDRESS_MAX] = "";
-    uint8_t *source = allocate(MIB);
-    int ends[2];
-    FILE *output;
+/* A receiver that prints its address and then what it has come to. */
+typedef struct other {
     pid_t pid;
+    FILE *said;
+    int told; /* its standard input */
+} other_t;
 
-    assert_int_equal(pipe(ends), 0);
-    pid = spawn(argv, ends[1]);
-    assert_int_equal(close(ends[1]), 0);
-    output = fdopen(ends[0], "r");
-    assert_non_null(output);
-    assert_non_null(fgets(address, sizeof(address), output));
-    assert_int_equal(fclose(output), 0);
+/** Start it in this mode, and a plane that is connected to it. */
+static other_t spawn_receiver(epi_pair_t *pair, const char *mode)
+{
+    char *argv[] = {(char *)program, (char *)mode, NULL};
+    char address[EPI_UCX_ADDRESS_MAX] = "";
+    int in[2], out[2];
+    other_t other;
+
+    assert_int_equal(pipe2(in, O_CLOEXEC), 0);
+    assert_int_equal(pipe2(out, O_CLOEXEC), 0);
+    other.pid = spawn(argv, in[0], out[1]);
+    assert_int_equal(close(in[0]), 0);
+    assert_int_equal(close(out[1]), 0);
+    other.told = in[1];
+    other.said = fdopen(out[0], "r");
+    assert_non_null(other.said);
+    assert_non_null(fgets(address, sizeof(address), other.said));
     address[strcspn(address, "\n")] = '\0';
-
     assert_int_equal(epi_dataplane_ucx("127.0.0.1", &pair->sender), EPDX_OK);
     assert_int_equal(pair->ops->connect(pair->sender, address, 7, &pair->peer),
                      EPDX_OK);
+    return other;
+}
+
+static void leave_receiver(epi_pair_t *pair, const other_t *other)
+{
+    pair->ops->close(pair->sender);
+    pair->sender = NULL;
+    assert_int_equal(fclose(other->said), 0);
+    assert_int_equal(close(other->told), 0);
+}
+
+static void test_receiver_killed_with_offers_parked(void **state)
+{
+    epi_pair_t *pair = *state;
+    other_t other = spawn_receiver(pair, "park");
+    uint8_t *source = allocate(MIB);
+
     epi_pair_offer(pair, NULL, NULL, 0, 0);
     epi_pair_wait(pair, &pair->s.sent_ok, 1); /* connected */
     for (size_t i = 1; i < 5; i++) {
@@ -375,7 +465,7 @@ static void test_receiver_killed_with_offers_parked(void **state)
     }
     epi_pair_settle(pair);
     assert_int_equal(pair->s.sent, 1);
-    end_child(pid);
+    end_child(other.pid);
     epi_pair_wait(pair, &pair->s.sent, 5);
     epi_pair_wait(pair, &pair->s.down, 1);
     assert_int_equal(pair->s.sent_ok, 1);
@@ -383,8 +473,53 @@ static void test_receiver_killed_with_offers_parked(void **state)
     for (size_t i = 0; i < 5; i++) {
         assert_int_equal(pair->s.sent_of[i], 1);
     }
-    pair->ops->close(pair->sender);
-    pair->sender = NULL;
+    leave_receiver(pair, &other);
+    free(source);
+}
+
+/** Until the receiver has said this line. */
+static void wait_to_be_told(epi_pair_t *pair, const other_t *other,
+                            const char *line)
+{
+    struct pollfd readable = {.fd = fileno(other->said), .events = POLLIN};
+    uint64_t limit = epi_after(epi_now_ns(), LIMIT_NS);
+    char text[64] = "";
+
+    while (poll(&readable, 1, 0) == 0 && epi_now_ns() < limit) {
+        epi_pair_pump(pair);
+    }
+    assert_non_null(fgets(text, sizeof(text), other->said));
+    assert_string_equal(text, line);
+}
+
+/** The sender has put the first payload and nothing else when it stands still;
+ *  when it goes on, it reads that the second is asked for, fails to send it,
+ * and then reads that the first has come. UCX 1.13.1 ends the process there
+ * where it moves payload over TCP by puts. */
+static void test_receiver_reset_with_answers_unread(void **state)
+{
+    epi_pair_t *pair = *state;
+    uint8_t *source = allocate(FITS_A_SOCKET);
+    other_t other;
+    int status;
+
+    memset(source, 1, FITS_A_SOCKET);
+    assert_int_equal(setenv("UCX_TLS", "tcp", 1), 0);
+    other = spawn_receiver(pair, "reset");
+    epi_pair_offer(pair, NULL, source, FITS_A_SOCKET, 0);
+    epi_pair_offer(pair, NULL, source, FITS_A_SOCKET, 1);
+    wait_to_be_told(pair, &other, "asked\n");
+    epi_pair_settle(pair);
+    assert_int_equal(write(other.told, "\n", 1), 1);
+    assert_int_equal(waitpid(other.pid, &status, 0), other.pid);
+    assert_true(WIFEXITED(status));
+    assert_int_equal(WEXITSTATUS(status), 0);
+    epi_pair_wait(pair, &pair->s.sent, 2);
+    epi_pair_wait(pair, &pair->s.down, 1);
+    assert_int_equal(pair->s.sent_of[0], 1);
+    assert_int_equal(pair->s.sent_of[1], 1);
+    leave_receiver(pair, &other);
+    assert_int_equal(unsetenv("UCX_TLS"), 0);
     free(source);
 }
 
@@ -392,7 +527,7 @@ static void test_close_survives_a_mapped_region(void **state)
 {
     char *argv[] = {(char *)program, "forget", NULL};
     int status;
-    pid_t pid = spawn(argv, -1);
+    pid_t pid = spawn(argv, -1, -1);
 
     (void)state;
     assert_int_equal(waitpid(pid, &status, 0), pid);
@@ -411,6 +546,7 @@ int main(int argc, char **argv)
         TEST(test_other_links_go_on),
         TEST(test_stopped_then_dropped_writes_no_more),
         TEST(test_receiver_killed_with_offers_parked),
+        TEST(test_receiver_reset_with_answers_unread),
         cmocka_unit_test(test_close_survives_a_mapped_region),
     };
 

@@ -318,6 +318,32 @@ static void test_settings_yield_to_the_user(void **state)
     assert_string_equal(out, "tcp/lo");
 }
 
+/** A message over its reader's segment would end the process. */
+static void test_segments_are_alike_whatever_the_user_set(void **state)
+{
+    epi_pair_t pair = {.sender = NULL};
+
+    (void)state;
+    if (getenv("UCX_TLS") != NULL) {
+        skip(); /* another choice was made for this run */
+    }
+    assert_int_equal(setenv("UCX_TLS", "tcp", 1), 0);
+    assert_int_equal(epi_dataplane_ucx("127.0.0.1", &pair.sender), EPDX_OK);
+    assert_int_equal(setenv("UCX_TCP_RX_SEG_SIZE", "64k", 1), 0);
+    assert_int_equal(epi_dataplane_ucx("127.0.0.1", &pair.receiver), EPDX_OK);
+    assert_int_equal(unsetenv("UCX_TCP_RX_SEG_SIZE"), 0);
+    assert_int_equal(unsetenv("UCX_TLS"), 0);
+    pair.ops = pair.sender->ops;
+    pair.ops->admit(pair.receiver, "127.0.0.1");
+    assert_int_equal(pair.ops->connect(pair.sender,
+                                       pair.ops->address(pair.receiver), 7,
+                                       &pair.peer),
+                     EPDX_OK);
+    move_one(&pair, (size_t)4 << 20, false);
+    pair.ops->close(pair.sender);
+    pair.ops->close(pair.receiver);
+}
+
 static void test_transport_parse(void **state)
 {
     static const char info[] =
@@ -416,6 +442,7 @@ int main(void)
         cmocka_unit_test(test_open_invalid),
         PAIR_TEST(test_transport_is_told),
         cmocka_unit_test(test_settings_yield_to_the_user),
+        cmocka_unit_test(test_segments_are_alike_whatever_the_user_set),
         cmocka_unit_test(test_transport_parse),
         cmocka_unit_test(test_ipv6),
         cmocka_unit_test(test_ipv6_addresses_have_brackets),

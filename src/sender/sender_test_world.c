@@ -35,8 +35,15 @@ void world_open(world_t *world, const epdx_sender_params_t *params)
 
 void rank_open(world_t *world, size_t index)
 {
+    rank_open_key(world, index, NULL, "");
+}
+
+void rank_open_key(world_t *world, size_t index, const char *key_file,
+                   const char *sender_key)
+{
     rank_t *rank = &world->ranks[index];
-    epi_control_params_t params = {.host = "127.0.0.1", .peer_max = 2};
+    epi_control_params_t params = {
+        .host = "127.0.0.1", .peer_max = 2, .key_file = key_file};
 
     memset(rank, 0, sizeof(*rank));
     memset(rank->main, REGION_NONE & 0xff, sizeof(rank->main));
@@ -50,10 +57,11 @@ void rank_open(world_t *world, size_t index)
                               rank->dp->ops->address(rank->dp)));
     (void)snprintf(rank->instance, sizeof(rank->instance), "instance%zu",
                    index);
-    assert_int_equal(
-        epi_control_connect(rank->control, epi_sender_host(world->sender),
-                            epi_sender_port(world->sender), &rank->encode),
-        EPDX_OK);
+    assert_int_equal(epi_control_connect_key(rank->control,
+                                             epi_sender_host(world->sender),
+                                             epi_sender_port(world->sender),
+                                             sender_key, &rank->encode),
+                     EPDX_OK);
 }
 
 void rank_close_control(world_t *world, size_t index)

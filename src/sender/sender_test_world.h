@@ -64,6 +64,9 @@ void world_close(world_t *world);
 
 /** Open a rank's sockets and connect to the sender. */
 void rank_open(world_t *world, size_t index);
+/** The same with CURVE: its own key file, and the sender's public key. */
+void rank_open_key(world_t *world, size_t index, const char *key_file,
+                   const char *sender_key);
 void rank_close(world_t *world, size_t index);
 /** Its control socket only. */
 void rank_close_control(world_t *world, size_t index);
