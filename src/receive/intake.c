@@ -64,9 +64,7 @@ static void item_enter(epi_intake_t *intake, uint32_t slot,
     epi_item_slot_t *item = &intake->shared->slots[slot];
 
     item->phase = phase;
-    epi_timers_set(&intake->timers, slot,
-                   phase == EPI_ITEM_ENDING ? EPI_NEVER
-                                            : item_due(intake, slot));
+    epi_timers_set(&intake->timers, slot, item_due(intake, slot));
 }
 
 /* Its rows are coming: it is not asked for again. */
@@ -335,20 +333,15 @@ static void item_explain(const epi_intake_t *intake, uint32_t slot, char *words,
 
 static void item_expire(epi_intake_t *intake, uint32_t slot)
 {
-    epi_item_slot_t *item = &intake->shared->slots[slot];
+    const epi_item_slot_t *item = &intake->shared->slots[slot];
     epdx_status_t status = item->phase == EPI_ITEM_FINDING
                                ? EPDX_ERR_UNREACHABLE
                                : EPDX_ERR_TIMEOUT;
-    bool pulling = item_pulling(item);
-    uint64_t link = item->link;
     char words[400];
 
     item_explain(intake, slot, words, sizeof(words));
     epi_item_cancel(intake, slot, words);
     epi_item_fail(intake, slot, status, words);
-    if (pulling) {
-        intake->dp->ops->drop(intake->dp, link);
-    }
 }
 
 bool epi_intake_tick(epi_intake_t *intake, uint64_t now)
@@ -362,6 +355,9 @@ bool epi_intake_tick(epi_intake_t *intake, uint64_t now)
         done = true;
         if (epi_withdrawn(intake, slot)) {
             epi_withdrawn_end(intake, slot);
+        } else if (item->phase == EPI_ITEM_ENDING) {
+            /* Failed or released: its pulls have their deadline, too. */
+            intake->dp->ops->drop(intake->dp, item->link);
         } else if (item->phase == EPI_ITEM_ASKED && now < item->deadline_ns) {
             item_ask(intake, slot, now);
         } else {

@@ -1,7 +1,8 @@
 /*
  * silent_test.c: an I/O side that does not answer. The caller's own timer ends
  * a request then, and its lease waits for the answer, whenever that comes. The
- * I/O side is not stepped, or its thread is held at a named point.
+ * I/O side is not stepped, or its thread is held at a named point. And an
+ * encode rank that does not.
  */
 #include "receive/landing_fixture.h"
 
@@ -116,6 +117,32 @@ static void test_a_lease_waits_for_the_answer_and_for_its_pull(void **state)
     landing_close(l);
 }
 
+/* An encode rank that stands still, where nothing else notices it. */
+static void test_a_released_pull_ends_by_its_deadline(void **state)
+{
+    epdx_receiver_params_t params = landing_params();
+    landing_t *l = landing_open(&params);
+    epdx_job_t *job = landing_stage(l, "given up", POOL_ROWS);
+    epi_intake_t *intake = &l->receiver->io.intake;
+    uint64_t deadline = deadline_of(l, job);
+
+    (void)state;
+    landing_until(l, l->encode.ask_count == 1);
+    epi_loopback_hold_pulls(l->receiver->io.dp, true);
+    fake_encode_offer(&l->encode, 0, EPI_PART_MAIN, NULL, l->rows,
+                      POOL_ROWS * ROW_BYTES);
+    landing_until(l, intake->pulls == 1);
+    epdx_job_release(job);
+    landing_until(l, l->encode.cancel_count == 1);
+    assert_false(epi_intake_tick(intake, deadline - 1));
+    assert_pool(l->receiver, POOL_ROWS * ROW_BYTES, POOL_ROWS * ROW_BYTES);
+    assert_true(epi_intake_tick(intake, deadline));
+    landing_until(l, landing_stats(l).pool_leased_bytes == 0);
+    assert_int_equal(intake->pulls, 0);
+    assert_pool(l->receiver, 0, 0);
+    landing_close(l);
+}
+
 /* A plane whose progress() is the point where the I/O thread is held. */
 static const epi_dp_ops_t *plane_ops;
 static epi_dp_ops_t held_ops;
@@ -212,6 +239,7 @@ int main(void)
         cmocka_unit_test(
             test_the_callers_timer_is_a_second_behind_the_deadline),
         cmocka_unit_test(test_a_lease_waits_for_the_answer_and_for_its_pull),
+        cmocka_unit_test(test_a_released_pull_ends_by_its_deadline),
         cmocka_unit_test(test_a_thread_that_stands_still),
     };
 
