@@ -271,8 +271,7 @@ def case_encode_stopped_meanwhile(system):
             rank.find()
         encode.stop()
         victim.ranks[0].wait(" failed on rank ")  # all is read and answered
-        for process in (victim, *victim.ranks):
-            process.send(signal.SIGKILL)
+        kill(victim)
         for process in (victim, *victim.ranks):
             process.wait_end()
         encode.send(signal.SIGCONT)

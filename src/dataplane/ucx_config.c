@@ -14,6 +14,8 @@
 #include "base/log.h"
 #include "dataplane/ucx_internal.h"
 
+#define SEGMENT "256k" /* of TCP, docs/wire.md */
+
 typedef struct setting {
     const char *key;
     const char *value;
@@ -54,17 +56,20 @@ static const setting_t settings[] = {
      .value = "inet6",
      .unset = {"UCX_TCP_AF_PRIO"},
      .ipv6 = true},
-    /* Payload over TCP goes as messages, not as puts. UCX 1.13.1 ends a process
-     * that reads the answer to a put after it could not send by the same
-     * connection, as a sender does whose receiver died (tcp_ep.c:
-     * uct_tcp_ep_handle_disconnected() took back what
-     * uct_tcp_ep_handle_put_ack() asserts). Known without its prefix only. */
+    /* Payload over TCP goes as messages that are copied out of it, not as puts,
+     * nor out of its own place. By either a sender whose receiver died can be
+     * ended by an assertion of UCX 1.13.1 (tcp_ep.c): uct_tcp_ep_send() or
+     * _sendv() fails, uct_tcp_ep_handle_disconnected() takes back what is under
+     * way, and uct_tcp_ep_handle_put_ack(), for an answer that was read later,
+     * or _sendv() itself, then completes it once more. PUT_ENABLE and the sizes
+     * are known without their prefix only. */
     {.key = "PUT_ENABLE", .value = "n", .unset = {"UCX_TCP_PUT_ENABLE"}},
-    /* Such a message has a segment of payload. With UCX's 64 KiB rows took a
-     * third longer than by puts, with this they take no longer; and a message
-     * that is longer than its reader's segment ends the reader, so this is part
-     * of what both ends must agree on. Known without its prefix only. */
-    {.key = "RX_SEG_SIZE", .value = "512k", .ignored = "UCX_TCP_RX_SEG_SIZE"},
+    {.key = "ZCOPY_THRESH", .value = "inf", .unset = {"UCX_ZCOPY_THRESH"}},
+    /* Such a message has a segment of payload, of 8 KiB by default. One that is
+     * longer than its reader's segment ends the reader, so that one is part of
+     * what both ends must agree on. */
+    {.key = "TX_SEG_SIZE", .value = SEGMENT, .unset = {"UCX_TCP_TX_SEG_SIZE"}},
+    {.key = "RX_SEG_SIZE", .value = SEGMENT, .ignored = "UCX_TCP_RX_SEG_SIZE"},
 };
 
 #define SETTING_COUNT (sizeof(settings) / sizeof(settings[0]))

@@ -34,9 +34,10 @@
 #define LIMIT_NS (30 * EPI_S)
 #define FD_LIMIT 256
 
-/* A payload that one call of the kernel takes, so that its sender need not run
- * for it to arrive. */
-#define FITS_A_SOCKET ((size_t)128 << 10)
+/* Payloads that the kernel takes in one call, so that their sender need not run
+ * for them to arrive, and that it takes a part of only. */
+#define FITS_A_SOCKET  ((size_t)128 << 10)
+#define FILLS_A_SOCKET (32 * MIB)
 
 extern char **environ;
 
@@ -129,11 +130,11 @@ static void reset_connections(void)
     _exit(0);
 }
 
-/* The sender's end is: both are asked for before it reads the answer to the
- * first, which lies behind the second's request, and the connection is gone. */
+/* What its sender finds: that the second payload is asked for, behind that any
+ * answer to the first, and then the end. */
 static int child_reset(void)
 {
-    static uint8_t bytes[2][FITS_A_SOCKET];
+    static uint8_t bytes[2][FILLS_A_SOCKET];
     const volatile uint8_t *last = &bytes[0][FITS_A_SOCKET - 1];
     epi_pair_t pair = {.sender = NULL};
     epi_dp_region_t *region;
@@ -492,22 +493,17 @@ static void wait_to_be_told(epi_pair_t *pair, const other_t *other,
     assert_string_equal(text, line);
 }
 
-/** The sender has put the first payload and nothing else when it stands still;
- *  when it goes on, it reads that the second is asked for, fails to send it,
- * and then reads that the first has come. UCX 1.13.1 ends the process there
- * where it moves payload over TCP by puts. */
-static void test_receiver_reset_with_answers_unread(void **state)
+static void receiver_reset_with_answers_unread(epi_pair_t *pair, size_t bytes)
 {
-    epi_pair_t *pair = *state;
-    uint8_t *source = allocate(FITS_A_SOCKET);
+    uint8_t *source = allocate(bytes);
     other_t other;
     int status;
 
-    memset(source, 1, FITS_A_SOCKET);
+    memset(source, 1, bytes);
     assert_int_equal(setenv("UCX_TLS", "tcp", 1), 0);
     other = spawn_receiver(pair, "reset");
-    epi_pair_offer(pair, NULL, source, FITS_A_SOCKET, 0);
-    epi_pair_offer(pair, NULL, source, FITS_A_SOCKET, 1);
+    epi_pair_offer(pair, NULL, source, bytes, 0);
+    epi_pair_offer(pair, NULL, source, bytes, 1);
     wait_to_be_told(pair, &other, "asked\n");
     epi_pair_settle(pair);
     assert_int_equal(write(other.told, "\n", 1), 1);
@@ -521,6 +517,23 @@ static void test_receiver_reset_with_answers_unread(void **state)
     leave_receiver(pair, &other);
     assert_int_equal(unsetenv("UCX_TLS"), 0);
     free(source);
+}
+
+/** The sender stands still when all of the first payload is out. When it goes
+ *  on, it fails to send the second, and then reads that the first has come. UCX
+ *  1.13.1 ends the process there where it sends by puts. */
+static void test_receiver_reset_with_an_answer_unread(void **state)
+{
+    receiver_reset_with_answers_unread(*state, FITS_A_SOCKET);
+}
+
+/** It stands still amid the first payload. When it goes on, it reads that the
+ *  second is asked for, and then fails to send the rest of the first.
+ * UCX 1.13.1 ends the process there where it sends out of the payload,
+ * uncopied. */
+static void test_receiver_reset_with_a_request_unread(void **state)
+{
+    receiver_reset_with_answers_unread(*state, FILLS_A_SOCKET);
 }
 
 static void test_close_survives_a_mapped_region(void **state)
@@ -546,7 +559,8 @@ int main(int argc, char **argv)
         TEST(test_other_links_go_on),
         TEST(test_stopped_then_dropped_writes_no_more),
         TEST(test_receiver_killed_with_offers_parked),
-        TEST(test_receiver_reset_with_answers_unread),
+        TEST(test_receiver_reset_with_an_answer_unread),
+        TEST(test_receiver_reset_with_a_request_unread),
         cmocka_unit_test(test_close_survives_a_mapped_region),
     };
 
