@@ -1,7 +1,7 @@
 /*
- * cancel_test.c: a request cancelled at each point of its life, from each rank:
- * one drain ends it on all ranks, the encode rank is told, and its ring is
- * empty long before any deadline, which are 60 s here.
+ * cancel_test.c: a request cancelled at each point of its life, from each rank,
+ * or refused: one drain ends it on all ranks, the encode rank is told, and its
+ * ring is empty long before any deadline, which are 60 s here, of rooms 600 s.
  */
 #include <sched.h>
 #include <stdio.h>
@@ -32,6 +32,7 @@ static void open_engine(void)
         .pool_bytes = POOL_ROWS * ROW_BYTES,
         .ring_bytes = 2 * POOL_ROWS * ROW_BYTES,
         .timeout_ns = 60 * EPI_S,
+        .sender_timeout_ns = 600 * EPI_S,
         .fronted = true,
     };
 
@@ -226,6 +227,73 @@ static void landed(int rank)
     finish(1);
 }
 
+/* The pool can never hold it. Its rows fill the ring, on which the request
+ * behind it waits. */
+static void refused(bool reached)
+{
+    static const engine_request_t request = {.spans = {POOL_ROWS, POOL_ROWS},
+                                             .item_count = 2};
+
+    open_engine();
+    if (reached) {
+        open_front();
+    }
+    engine_send(&engine, 0, &request);
+    CHECK_ALL(engine.own_count == 0); /* all of it is in the ring */
+    stage(0, &request);
+    engine_drain(&engine, 1);
+    CHECK_ALL(engine.failed_status[0] == EPDX_ERR_TOO_LARGE);
+    if (!reached) {
+        open_front();
+    }
+    engine_await_outcomes(&engine, 2);
+    CHECK_ALL(ON_0(engine.outcomes_failed == 2));
+    CHECK_ALL(ON_0(engine.last_status == EPDX_ERR_CANCELLED));
+    CHECK_ALL(ON_0(strstr(engine.last_reason, "EPDX_RECV_POOL_MB") != NULL));
+    CHECK_ALL(ON_0(proxy_seen(proxy, PROXY_ASK) == 0));
+    finish(1);
+}
+
+/* Only one rank refuses it: that has an address that is none for one item. The
+ * other item's encode rank is told by all of them. */
+static void refused_by(int rank)
+{
+    epdx_item_t items[] = {
+        {.room = engine_room(0, 0), .span = 50},
+        {.room = engine_room(0, 1), .span = 60},
+    };
+    epdx_request_t request = {.id = "0", .items = items, .item_count = 2};
+
+    open_engine();
+    open_front();
+    items[0].encode = harness_rank() == rank ? "none" : engine.addresses[0];
+    items[1].encode = engine.addresses[0];
+    CHECK_ALL_STATUS(epdx_admission_stage(engine.admission, &request), EPDX_OK);
+    engine_drain(&engine, 1);
+    CHECK_ALL(engine.failed_status[0] != EPDX_OK);
+    CHECK_ALL(strstr(engine.failed_reason[0], "\"none\" is not the address") !=
+              NULL);
+    engine_send_item(&engine, 0, 1, 60);
+    engine_await_outcomes(&engine, 1);
+    CHECK_ALL(ON_0(engine.last_status == EPDX_ERR_CANCELLED));
+    finish(1);
+}
+
+static void refused_by_all(void)
+{
+    refused(true);
+}
+
+static void refused_before_its_encode_rank_is_up(void)
+{
+    refused(false);
+}
+
+static void refused_by_one(void)
+{
+    from_each_rank(refused_by);
+}
+
 static void cancel_before_its_encode_rank_is_up(void)
 {
     from_each_rank(before_its_encode_rank_is_up);
@@ -265,6 +333,9 @@ int main(int argc, char **argv)
         HARNESS_CASE(cancel_landing),
         HARNESS_CASE(cancel_being_pulled),
         HARNESS_CASE(cancel_landed),
+        HARNESS_CASE(refused_by_all),
+        HARNESS_CASE(refused_before_its_encode_rank_is_up),
+        HARNESS_CASE(refused_by_one),
     };
 
     return harness_main(argc, argv, cases, sizeof(cases) / sizeof(cases[0]));

@@ -291,6 +291,7 @@ static void poll_outcomes(engine_t *engine)
             for (size_t i = 0; i < count; i++) {
                 if (outcomes[i].status != EPDX_OK) {
                     engine->outcomes_failed++;
+                    engine->last_status = outcomes[i].status;
                     (void)snprintf(engine->last_reason,
                                    sizeof(engine->last_reason), "%s",
                                    outcomes[i].reason);

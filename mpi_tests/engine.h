@@ -57,8 +57,9 @@ typedef struct engine {
     size_t own_count;
     void *ready[1024]; /* events of chunks in device memory, until close */
     size_t ready_count;
-    size_t outcomes;        /* polled */
-    size_t outcomes_failed; /* of them */
+    size_t outcomes;           /* polled */
+    size_t outcomes_failed;    /* of them */
+    epdx_status_t last_status; /* of the last that failed */
     char last_reason[EPDX_REASON_MAX];
     /* What the drains decided so far, by request number. */
     size_t admitted, failed;

@@ -88,6 +88,10 @@ static void stage(engine_t *engine, const event_t *event)
 
     if (status != EPDX_OK) {
         answer(engine, event->id, epdx_last_error());
+        status = epdx_admission_withdraw(engine->admission, &request, NULL);
+    }
+    if (status != EPDX_OK) {
+        answer(engine, event->id, epdx_last_error());
     }
 }
 

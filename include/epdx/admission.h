@@ -134,7 +134,8 @@ epdx_admission_open(epdx_group_t *group, const epdx_admission_params_t *params,
 /**
  * Begin receiving a request; drain answers for it. A request that this rank
  * cannot stage (it can never fit, or a room is in use) is still recorded: this
- * rank votes FAILED for it, so that all ranks end it together.
+ * rank votes FAILED for it, so that all ranks end it together, and its encode
+ * ranks are told at once, as by epdx_receiver_withdraw().
  *
  * Shapes:  as epdx_receiver_stage().
  * Units:   as epdx_receiver_stage().
@@ -153,9 +154,27 @@ epdx_admission_open(epdx_group_t *group, const epdx_admission_params_t *params,
  *          passes EPDX_MAX_REQUESTS, or whose items pass EPDX_MAX_ITEMS, only
  *          together with those is recorded, and fails on all ranks with
  *          EPDX_ERR_FULL in the next drain.
+ *          On error the request is the caller's to stage again or to give up
+ *          by epdx_admission_withdraw().
  */
 EPDX_API EPDX_MUST_CHECK epdx_status_t epdx_admission_stage(
     epdx_admission_t *admission, const epdx_request_t *request);
+
+/**
+ * Give up a request that is not recorded, since epdx_admission_stage() answered
+ * an error or was never called for it: as epdx_receiver_withdraw(), which see.
+ * One that is recorded is cancelled instead.
+ *
+ * Shapes:  as epdx_receiver_withdraw().
+ * Units:   as epdx_receiver_withdraw().
+ * Owns:    as epdx_receiver_withdraw().
+ * Threads: admission's thread. Each rank tells its own encode ranks: call it on
+ *          all, in any order. Never blocks, never does I/O.
+ * Errors:  those of epdx_receiver_withdraw().
+ */
+EPDX_API EPDX_MUST_CHECK epdx_status_t
+epdx_admission_withdraw(epdx_admission_t *admission,
+                        const epdx_request_t *request, const char *reason);
 
 /**
  * Cancel a request by its exact id. One that has not been admitted is failed

@@ -120,11 +120,42 @@ EPDX_API EPDX_MUST_CHECK epdx_status_t epdx_receiver_open(
  *                              by what is pending, not yet released, or still
  *                              in place for events or tensors.
  *          On error *job_p is unchanged and nothing was asked for;
- *          epdx_last_error() names the item and the setting.
+ *          epdx_last_error() names the item and the setting. Whoever gives the
+ *          request up then calls epdx_receiver_withdraw().
  */
 EPDX_API EPDX_MUST_CHECK epdx_status_t
 epdx_receiver_stage(epdx_receiver_t *receiver, const epdx_request_t *request,
                     epdx_job_t **job_p);
+
+/**
+ * Give up a request that was not staged, since it was refused or its caller no
+ * longer wants it: its encode ranks are told, so that they end its rooms at
+ * once and do not keep their rows until the rooms' deadlines.
+ *
+ * An encode rank is told when it is reached, unless the request's deadline or
+ * the receiver's end comes first; nothing tells whether it was. Items that
+ * staging would skip are left alone, and so are those whose room is in use by a
+ * request that is staged and not released. A room that was withdrawn was used,
+ * see epdx_item_t: it must not be staged any more.
+ *
+ * Shapes:  the request may be one that can never fit; span is not looked at.
+ * Units:   timeout_ns of the request in nanoseconds from this call.
+ * Owns:    request and reason are read during the call only. reason is what the
+ *          encode ranks tell of it, cut at EPDX_REASON_MAX; NULL: none in
+ *          particular. The id may be any, or NULL.
+ * Threads: the receiver's thread. Never blocks, never does I/O.
+ * Errors:  EPDX_ERR_INVALID  an address is none, item_count is 0, or an
+ *                            argument but reason is NULL;
+ *          EPDX_ERR_FULL     1024 withdrawals are under way: from the item on
+ *                            that epdx_last_error() names, rows stay until
+ *                            their rooms' deadlines, or until they are
+ *                            withdrawn by another call.
+ *          On an error of an item those before it, and with EPDX_ERR_INVALID
+ *          those after it, are withdrawn all the same.
+ */
+EPDX_API EPDX_MUST_CHECK epdx_status_t
+epdx_receiver_withdraw(epdx_receiver_t *receiver, const epdx_request_t *request,
+                       const char *reason);
 
 /**
  * Act on what the I/O side reported since the last call: states change, rows

@@ -4,7 +4,7 @@ deadline, who asked is told, others go on, ring and tables come back to empty.
 """
 import signal
 
-from system import BOUND_S, check, main, measured
+from system import BOUND_S, PATIENCE_S, check, main, measured
 
 SHAPE = ("--hidden", 1024)
 ROWS = 60
@@ -45,6 +45,31 @@ def case_no_asks(system):
     check(len({line.text for line in lines}) >= unasked,
           f"{len(lines)} rooms say that no asks came")
     empty(encode, asked, unasked)
+
+
+def case_refused(system):
+    """Rows of requests that the pool can never hold do not stay in the ring,
+    where smaller ones wait for room."""
+    refused = {"r1", "r3"}
+    requests = [[100], [8192], [100, 50], [1500] * 3, [9]]
+    workload = system.workload(requests)
+    shape = ("--hidden", 4096)  # 8 KiB a row: 1500 rows leave no room for 1500
+    encode = system.encode("encode", "--workload", workload, *shape, "--once",
+                           "--ring-mb", 16, "--timeout", 10 * PATIENCE_S)
+    prefill = system.prefill(
+        "engine", 3, "--workload", workload, *shape, "--encode",
+        encode.address, "--pool-mb", 16, "--verify", "--timeout",
+        10 * PATIENCE_S)
+    check(prefill.exit_status() == 1, f"exit status {prefill.exit_status()}")
+    for rank in prefill.ranks:
+        admitted, failed = rank.ended()
+        check(set(failed) == refused, f"{rank.name}: failed: {set(failed)}")
+        check(set(admitted) == {"r0", "r2", "r4"},
+              f"{rank.name}: admitted: {set(admitted)}")
+    check(prefill.json()["mismatched_bytes"] == 0, f"{prefill.json()}")
+    check(encode.exit_status() == 1, f"exit status {encode.exit_status()}")
+    check(not encode.matches("no asks came"), "a room passed its deadline")
+    empty(encode, 4, 4)
 
 
 def case_no_rows(system):

@@ -7,6 +7,7 @@
 #include "admission/admission_internal.h"
 #include "admission/watch.h"
 #include "base/error.h"
+#include "base/log.h"
 #include "base/params.h"
 #include "base/random.h"
 #include "base/text.h"
@@ -259,6 +260,17 @@ static uint64_t hash_items(uint64_t hash, const epdx_request_t *request)
     return hash;
 }
 
+/* It ends FAILED on every rank. Those that could stage it tell their encode
+ * ranks then; nobody else tells this one's. */
+static void withdraw_refused(epdx_admission_t *admission,
+                             const epdx_request_t *request, const char *reason)
+{
+    if (epdx_receiver_withdraw(admission->receiver, request, reason) ==
+        EPDX_ERR_FULL) {
+        epi_log_warn("%s", epdx_last_error());
+    }
+}
+
 epdx_status_t epdx_admission_stage(epdx_admission_t *admission,
                                    const epdx_request_t *request)
 {
@@ -290,6 +302,7 @@ epdx_status_t epdx_admission_stage(epdx_admission_t *admission,
     if (entry->status != EPDX_OK) {
         (void)epi_text_copy(entry->reason, sizeof(entry->reason),
                             epdx_last_error());
+        withdraw_refused(admission, request, entry->reason);
     }
     if (entry->job != NULL) {
         entry->job->owner = index;
@@ -300,6 +313,17 @@ epdx_status_t epdx_admission_stage(epdx_admission_t *admission,
     epi_votes_add(&admission->votes, entry->vote_hash, EPDX_PENDING);
     epi_entry_vote(admission, entry);
     return EPDX_OK;
+}
+
+epdx_status_t epdx_admission_withdraw(epdx_admission_t *admission,
+                                      const epdx_request_t *request,
+                                      const char *reason)
+{
+    epdx_status_t status = epi_given(admission, request);
+
+    return status == EPDX_OK
+               ? epdx_receiver_withdraw(admission->receiver, request, reason)
+               : status;
 }
 
 epdx_status_t epdx_admission_cancel(epdx_admission_t *admission, const char *id)

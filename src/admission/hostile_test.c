@@ -104,6 +104,10 @@ static void stage(world_t *w, size_t index)
     since = epi_now_ns();
     epi_io_calls_watch(true);
     status = epdx_admission_stage(w->admission, &request);
+    if (status == EPDX_OK) {
+        item.room += 100; /* another one, which is given up */
+        status = epdx_admission_withdraw(w->admission, &request, "gone");
+    }
     epi_io_calls_watch(false);
     note(since, &w->stage_max_ns);
     assert_int_equal(status, EPDX_OK);

@@ -214,7 +214,7 @@ void epi_nodes_reply(epi_nodes_t *nodes, const epi_http_reply_t *reply,
 }
 
 /* Tell an encode rank who will ask, and of what kind the rows must be. */
-void epi_nodes_register(const epi_nodes_t *nodes, uint32_t index)
+epdx_status_t epi_nodes_register(const epi_nodes_t *nodes, uint32_t index)
 {
     const epi_peer_t *peer = &nodes->peers[index];
     const epi_receive_config_t *config = &nodes->shared->config;
@@ -223,18 +223,16 @@ void epi_nodes_register(const epi_nodes_t *nodes, uint32_t index)
     epi_register_t in = {.status_port = epi_control_port(nodes->control),
                          .extended = true};
     epi_message_t message;
+    epdx_status_t status;
 
     (void)epi_text_copy(in.endpoint, sizeof(in.endpoint), config->host);
     (void)epi_text_copy(in.session, sizeof(in.session), nodes->session);
     (void)epi_text_copy(in.instance, sizeof(in.instance), nodes->instance);
     epi_compat_format(&compat, in.compat, sizeof(in.compat));
-    if (epi_register_format(&in, &message) != EPDX_OK ||
-        epi_control_send(nodes->control, peer->control, &message) != EPDX_OK) {
-        /* Asks carry all that matters; they are checked on their own. */
-        epi_log_warn("registration with %s:%u was not sent: %s",
-                     peer->rank.address.host, peer->rank.address.port,
-                     epdx_last_error());
-    }
+    status = epi_register_format(&in, &message);
+    return status != EPDX_OK
+               ? status
+               : epi_control_send(nodes->control, peer->control, &message);
 }
 
 /* Tell each item of a peer that it is up, or lost for the cause in words. An
@@ -268,7 +266,12 @@ void epi_nodes_control_up(epi_nodes_t *nodes, uint32_t control)
         epi_log_info("encode rank %s:%u (instance %s) of %s is up",
                      peer->rank.address.host, peer->rank.address.port,
                      peer->rank.instance, nodes->nodes[peer->node].address);
-        epi_nodes_register(nodes, index);
+        if (epi_nodes_register(nodes, index) != EPDX_OK) {
+            /* Asks carry all that matters; they are checked on their own. */
+            epi_log_warn("registration with %s:%u was not sent: %s",
+                         peer->rank.address.host, peer->rank.address.port,
+                         epdx_last_error());
+        }
         each_item(nodes, peer, NULL);
     }
 }

@@ -304,6 +304,9 @@ void epi_intake_order(epi_intake_t *intake, const epi_order_t *order,
         case EPI_ORDER_CLOSE:
             item_close(intake, slot);
             break;
+        case EPI_ORDER_WITHDRAW:
+            epi_withdrawn_open(intake, slot, now);
+            break;
         }
     }
 }
@@ -354,7 +357,7 @@ bool epi_intake_tick(epi_intake_t *intake, uint64_t now)
 
         done = true;
         if (epi_withdrawn(intake, slot)) {
-            epi_withdrawn_end(intake, slot);
+            epi_withdrawn_due(intake, slot, now);
         } else if (item->phase == EPI_ITEM_ENDING) {
             /* Failed or released: its pulls have their deadline, too. */
             intake->dp->ops->drop(intake->dp, item->link);
@@ -393,7 +396,6 @@ epdx_status_t epi_intake_init(epi_intake_t *intake,
         .shared = shared, .nodes = nodes, .control = nodes->control};
     nodes->events =
         (epi_nodes_events_t){item_up, item_lost, item_refused, intake};
-    epi_withdrawn_init(intake);
     status = epi_table_init(&intake->by_generation, max, epi_random_u64());
     if (status == EPDX_OK) {
         status = epi_timers_init(&intake->timers, max + EPI_WITHDRAWN_MAX);

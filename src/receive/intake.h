@@ -27,7 +27,6 @@ typedef struct epi_intake {
     size_t pulls;            /* under way */
     uint64_t last_pulled_ns; /* when one ended; 0: none has */
     size_t open;             /* slots not FREE */
-    uint32_t free_withdrawn; /* a list of slots past the items' */
     bool transport_told;
     epi_seldom_t unsent_lines; /* of cancels */
 } epi_intake_t;
@@ -63,11 +62,15 @@ void epi_item_settle(epi_intake_t *intake, uint32_t slot,
  *  costs the encode rank a timeout. */
 void epi_item_cancel(epi_intake_t *intake, uint32_t slot, const char *words);
 
-/** Whether a slot is a withdrawal that waits for its encode rank. */
+/** Whether a slot is that of a withdrawal. */
 bool epi_withdrawn(const epi_intake_t *intake, uint32_t slot);
-void epi_withdrawn_init(epi_intake_t *intake);
+/** Begin with one that was taken by epi_withdrawn_take(): it is sent at once
+ *  where its encode rank is up. */
+void epi_withdrawn_open(epi_intake_t *intake, uint32_t slot, uint64_t now);
 /** Its encode rank is up: send it. */
 void epi_withdrawn_up(epi_intake_t *intake, uint32_t slot);
+/** Its time has come: to be tried again, or to be given up. */
+void epi_withdrawn_due(epi_intake_t *intake, uint32_t slot, uint64_t now);
 /** Give it up. */
 void epi_withdrawn_end(epi_intake_t *intake, uint32_t slot);
 

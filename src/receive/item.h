@@ -2,18 +2,23 @@
  * item.h: what the two threads of a receiver share: a fixed array of item
  * slots, and the small messages that pass them back and forth.
  *
- *     caller                         I/O thread
- *       OPEN   {first, count}  --->    look up, connect
- *       LEASED {first, count}  --->    ask, pull
- *       CLOSE  {first, count}  --->    withdraw
- *                              <---  FAILED {slot}   status and reason are set
- *                              <---  LANDED {slot}   } one of these is the last
- *                              <---  QUIET  {slot}   } of a slot's messages
+ *     caller                           I/O thread
+ *       OPEN     {first, count}  --->    look up, connect
+ *       LEASED   {first, count}  --->    ask, pull
+ *       CLOSE    {first, count}  --->    withdraw
+ *       WITHDRAW {slot}          --->    look up, connect, withdraw
+ *                                <---  FAILED {slot}  status and reason are set
+ *                                <---  LANDED {slot}  } one of these is the
+ *                                <---  QUIET  {slot}  } last of a slot's
  *
  * Each opened slot gets exactly one LANDED or QUIET, after which no receive
  * can write to its lease and the I/O thread has forgotten it; a CLOSE that
  * crosses it is ignored. Fields belong to the thread named beside them; what
  * one writes it writes before the message that tells of it.
+ *
+ * A withdrawal has a slot past those of the items. All of that slot belongs to
+ * whoever took it from the mailbox of free ones: the I/O thread for an item
+ * that it gave up, the caller until its WITHDRAW for one that it never staged.
  */
 #ifndef EPI_RECEIVE_ITEM_H
 #define EPI_RECEIVE_ITEM_H
@@ -30,7 +35,8 @@
 /** No slot, no peer. */
 #define EPI_NONE UINT32_MAX
 
-/** Withdrawals kept at a time until their encode rank is reached. */
+/** Withdrawals under way at a time, also those whose encode rank is not reached
+ *  yet. */
 #define EPI_WITHDRAWN_MAX 1024
 
 typedef enum epi_item_phase {
@@ -79,6 +85,7 @@ typedef enum epi_order_kind {
     EPI_ORDER_OPEN,
     EPI_ORDER_LEASED,
     EPI_ORDER_CLOSE,
+    EPI_ORDER_WITHDRAW, /* of one slot of a withdrawal */
 } epi_order_kind_t;
 
 /** From the caller to the I/O thread. */
@@ -130,8 +137,9 @@ typedef struct epi_receive_config {
 /** Everything that both threads see. */
 typedef struct epi_receive_shared {
     epi_receive_config_t config;
-    epi_item_slot_t *slots; /* max_items of them, then EPI_WITHDRAWN_MAX that
-                               are the I/O thread's alone */
+    epi_item_slot_t *slots;   /* max_items of them, then EPI_WITHDRAWN_MAX of
+                                 withdrawals */
+    epi_mailbox_t *withdrawn; /* uint32_t: of those slots, the free ones */
     epi_mailbox_t *orders;
     epi_mailbox_t *reports;
     char transport[EPI_DP_TRANSPORT_MAX]; /* the I/O thread's, then the

@@ -29,7 +29,8 @@ landing_t *landing_open(const epdx_receiver_params_t *params)
     assert_int_equal(epi_loopback_hub_open(&landing->hub), EPDX_OK);
     assert_int_equal(epi_dataplane_loopback(landing->hub, &dp), EPDX_OK);
     assert_int_equal(epi_dataplane_loopback(landing->hub, &encode_dp), EPDX_OK);
-    fake_encode_open(&landing->encode, encode_dp, 1);
+    fake_encode_open(&landing->encode, encode_dp,
+                     params->tp_size != 0 ? params->tp_size : 1);
     assert_int_equal(epi_receiver_open_with(params, dp, &landing->receiver),
                      EPDX_OK);
     for (size_t i = 0; i < sizeof(landing->rows); i++) {
@@ -107,4 +108,19 @@ epdx_receiver_stats_t landing_stats(const landing_t *landing)
 
     epdx_receiver_stats(landing->receiver, &stats);
     return stats;
+}
+
+uint32_t landing_free_withdrawals(const epdx_receiver_t *receiver)
+{
+    epi_mailbox_t *withdrawn = receiver->shared.withdrawn;
+    uint32_t slots[EPI_WITHDRAWN_MAX + 1];
+    uint32_t count = 0;
+
+    while (epi_mailbox_take(withdrawn, &slots[count])) {
+        count++;
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        assert_int_equal(epi_mailbox_post(withdrawn, &slots[i]), EPDX_OK);
+    }
+    return count;
 }

@@ -27,6 +27,7 @@ typedef struct landing {
 /** 16 KiB of pool, rows of 8 bfloat16, no deepstack: 1024 rows. */
 epdx_receiver_params_t landing_params(void);
 
+/** There are as many encode ranks as params->tp_size; rank 0 is registered. */
 landing_t *landing_open(const epdx_receiver_params_t *params);
 /** The receiver, unless it was closed and set to NULL, and the rest. */
 void landing_close(landing_t *landing);
@@ -43,6 +44,9 @@ epdx_job_t *landing_land(landing_t *landing, const char *id, uint64_t span,
                          size_t from);
 
 epdx_receiver_stats_t landing_stats(const landing_t *landing);
+
+/** How many more withdrawals there may be; the receiver has no thread. */
+uint32_t landing_free_withdrawals(const epdx_receiver_t *receiver);
 
 /** Poll until holds is true, 20 s at most. */
 #define landing_until(landing, holds)                                          \

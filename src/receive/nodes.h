@@ -123,8 +123,10 @@ void epi_list_remove(epi_nodes_t *nodes, epi_find_t *list, uint32_t slot);
 void epi_nodes_seat(epi_nodes_t *nodes, uint32_t node, uint64_t now);
 void epi_nodes_unseat(epi_nodes_t *nodes, uint32_t peer, uint64_t now);
 
-/** Tell a peer that is up who asks. In find.c. */
-void epi_nodes_register(const epi_nodes_t *nodes, uint32_t peer);
+/** Tell a peer that is up who asks. Errors: EPDX_ERR_FULL: its queue is. In
+ *  find.c. */
+EPDX_MUST_CHECK epdx_status_t epi_nodes_register(const epi_nodes_t *nodes,
+                                                 uint32_t peer);
 
 /** Begin a look-up that is not under way yet. In find.c. */
 void epi_find_node(epi_nodes_t *nodes, uint32_t node, uint64_t now);

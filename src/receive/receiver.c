@@ -10,10 +10,12 @@
 #include "cudaplane/cudaplane.h"
 #include "receive/receiver_internal.h"
 #include "receive/watch.h"
+#include "receive/withdraw.h"
 
 /* Orders: open, leased, close of each request; leased and close of the request
- * before it may still wait there, where its items ended by themselves. Reports:
- * failed, and landed or quiet, of each item, and the transport. */
+ * before it may still wait there, where its items ended by themselves; and one
+ * of each withdrawal. Reports: failed, and landed or quiet, of each item, and
+ * the transport. */
 #define ORDERS_PER_REQUEST 5
 #define REPORTS_PER_ITEM   2
 
@@ -28,8 +30,12 @@ static epdx_status_t open_shared(epi_receive_shared_t *shared)
                         "no memory for %zu items; lower EPDX_MAX_ITEMS", slots);
     }
     status = epi_mailbox_open(ORDERS_PER_REQUEST *
-                                  (size_t)shared->config.max_requests,
+                                      (size_t)shared->config.max_requests +
+                                  EPI_WITHDRAWN_MAX,
                               sizeof(epi_order_t), &shared->orders);
+    if (status == EPDX_OK) {
+        status = epi_withdrawn_init(shared);
+    }
     if (status == EPDX_OK) {
         status = epi_mailbox_open(REPORTS_PER_ITEM * slots + 1,
                                   sizeof(epi_report_t), &shared->reports);
@@ -69,6 +75,7 @@ static void free_receiver(epdx_receiver_t *receiver)
     epi_jobs_fini(receiver);
     epi_holds_close(receiver->holds, &pool);
     epi_mailbox_close(receiver->shared.reports);
+    epi_withdrawn_fini(&receiver->shared);
     epi_mailbox_close(receiver->shared.orders);
     free(receiver->shared.slots);
     free(receiver);

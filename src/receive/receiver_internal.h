@@ -1,7 +1,8 @@
 /*
  * receiver_internal.h: a receiver's own state, shared by receiver.c (open,
- * close, poll), config.c, stage.c, job.c, release.c and tensor.c (requests),
- * and for admission. The caller's thread only, but for `shared`, see item.h.
+ * close, poll), config.c, stage.c, unstaged.c, job.c, release.c and tensor.c
+ * (requests), and for admission. The caller's thread only, but for `shared`,
+ * see item.h.
  */
 #ifndef EPI_RECEIVE_RECEIVER_INTERNAL_H
 #define EPI_RECEIVE_RECEIVER_INTERNAL_H
@@ -86,9 +87,25 @@ EPDX_MUST_CHECK epdx_status_t epi_receive_config_make(
     const epdx_receiver_params_t *params, const epi_options_t *options,
     epi_receive_config_t *config_p);
 
-/** Whether a request's id is one. EPDX_ERR_INVALID, with words. In stage.c. */
+/** Whether an item is to be received: the others are skipped. */
+static inline bool epi_item_live(const epdx_item_t *item)
+{
+    return item->encode != NULL && !item->received;
+}
+
+/** Whether a request's id is one, whether it has items, whether the address of
+ *  its index-th item, which is live, is one. EPDX_ERR_INVALID, with words. In
+ *  stage.c. */
 EPDX_MUST_CHECK epdx_status_t
 epi_request_check_id(const epdx_request_t *request);
+EPDX_MUST_CHECK epdx_status_t
+epi_request_check_items(const epdx_request_t *request);
+EPDX_MUST_CHECK epdx_status_t
+epi_request_check_address(const epdx_request_t *request, size_t index);
+
+/** When a request that comes now is late. In stage.c. */
+uint64_t epi_request_deadline(const epdx_receiver_t *receiver,
+                              const epdx_request_t *request);
 
 /** The tables of a receiver's jobs. In job.c. */
 EPDX_MUST_CHECK epdx_status_t epi_jobs_init(epdx_receiver_t *receiver);

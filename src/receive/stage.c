@@ -18,13 +18,9 @@
  * deadline, the caller's thread does. */
 #define DEADLINE_GRACE_NS EPI_S
 
-static bool item_live(const epdx_item_t *item)
-{
-    return item->encode != NULL && !item->received;
-}
-
 /* An address that is none is shown as it was given: it may be anything. */
-static epdx_status_t check_address(const epdx_request_t *request, size_t index)
+epdx_status_t epi_request_check_address(const epdx_request_t *request,
+                                        size_t index)
 {
     const char *encode = request->items[index].encode;
     char url[EPDX_ADDRESS_MAX + 128];
@@ -60,7 +56,8 @@ static epdx_status_t check_item(const epdx_request_t *request, size_t index)
                         "request %s: item %zu has more rows than %d",
                         request->id, index, INT32_MAX);
     }
-    return item_live(item) ? check_address(request, index) : EPDX_OK;
+    return epi_item_live(item) ? epi_request_check_address(request, index)
+                               : EPDX_OK;
 }
 
 epdx_status_t epi_request_check_id(const epdx_request_t *request)
@@ -75,17 +72,34 @@ epdx_status_t epi_request_check_id(const epdx_request_t *request)
     return EPDX_OK;
 }
 
+epdx_status_t epi_request_check_items(const epdx_request_t *request)
+{
+    if (request->item_count == 0 || request->items == NULL) {
+        return epi_fail(EPDX_ERR_INVALID, "request %s has no items",
+                        request->id);
+    }
+    return EPDX_OK;
+}
+
+uint64_t epi_request_deadline(const epdx_receiver_t *receiver,
+                              const epdx_request_t *request)
+{
+    return epi_after(epi_now_ns(),
+                     request->timeout_ns != 0
+                         ? request->timeout_ns
+                         : receiver->shared.config.waiting_timeout_ns);
+}
+
 static epdx_status_t check_request(const epdx_receiver_t *receiver,
                                    const epdx_request_t *request)
 {
     epdx_status_t status = epi_request_check_id(request);
 
+    if (status == EPDX_OK) {
+        status = epi_request_check_items(request);
+    }
     if (status != EPDX_OK) {
         return status;
-    }
-    if (request->item_count == 0 || request->items == NULL) {
-        return epi_fail(EPDX_ERR_INVALID, "request %s has no items",
-                        request->id);
     }
     if (request->item_count > receiver->shared.config.max_items) {
         return epi_fail(EPDX_ERR_TOO_LARGE,
@@ -127,7 +141,7 @@ static epdx_status_t request_bytes(const epdx_receiver_t *receiver,
     uint64_t capacity = epi_arena_capacity(receiver->arena);
 
     for (size_t i = 0; i < request->item_count; i++) {
-        if (item_live(&request->items[i]) &&
+        if (epi_item_live(&request->items[i]) &&
             !add_item_bytes(&receiver->shared.config, request->items[i].span,
                             &total)) {
             return epi_fail(EPDX_ERR_TOO_LARGE,
@@ -152,7 +166,7 @@ static void leave_rooms(epdx_receiver_t *receiver,
                         const epdx_request_t *request, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
-        if (item_live(&request->items[i])) {
+        if (epi_item_live(&request->items[i])) {
             (void)epi_table_remove(&receiver->rooms, request->items[i].room);
         }
     }
@@ -165,7 +179,7 @@ static epdx_status_t enter_rooms(epdx_receiver_t *receiver,
         const epdx_item_t *item = &request->items[i];
         epdx_status_t status;
 
-        if (!item_live(item)) {
+        if (!epi_item_live(item)) {
             continue;
         }
         status =
@@ -206,7 +220,7 @@ static void fill_slot(epdx_receiver_t *receiver, const epdx_item_t *item,
 {
     const epi_receive_config_t *config = &receiver->shared.config;
     epi_item_slot_t *out = &receiver->shared.slots[slot];
-    bool live = item_live(item);
+    bool live = epi_item_live(item);
 
     out->room = item->room;
     out->span = item->span;
@@ -235,10 +249,7 @@ static epdx_job_t *make_job(epdx_receiver_t *receiver,
 {
     uint32_t index = receiver->free_jobs[--receiver->free_job_count];
     epdx_job_t *job = &receiver->jobs[index];
-    uint64_t timeout = request->timeout_ns != 0
-                           ? request->timeout_ns
-                           : receiver->shared.config.waiting_timeout_ns;
-    uint64_t deadline = epi_after(epi_now_ns(), timeout);
+    uint64_t deadline = epi_request_deadline(receiver, request);
 
     *job = (epdx_job_t){.receiver = receiver,
                         .state = EPDX_PENDING,
@@ -250,7 +261,7 @@ static epdx_job_t *make_job(epdx_receiver_t *receiver,
     for (uint32_t i = 0; i < job->slot_count; i++) {
         fill_slot(receiver, &request->items[i], first + i, deadline);
         receiver->shared.slots[first + i].job = index;
-        job->live += item_live(&request->items[i]) ? 1 : 0;
+        job->live += epi_item_live(&request->items[i]) ? 1 : 0;
     }
     job->unsettled = job->live;
     epi_timers_set(&receiver->deadlines, index,

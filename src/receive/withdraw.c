@@ -3,11 +3,15 @@
  * it does not keep the rows until its own deadline.
  *
  * An item that was never asked for is withdrawn, too: its rows may be there
- * already. Where its encode rank is not reached, or was lost, the withdrawal
- * waits in a slot past those of the items (the item's own goes back to the
- * caller), is looked up like an item, and ends when it was sent or at the
- * item's deadline.
+ * already. Where its encode rank is not reached, or was lost, and where the
+ * item was never staged (unstaged.c), the withdrawal has a slot past those of
+ * the items. It is looked up like an item, and ends when it was sent or at its
+ * deadline.
+ *
+ *     free --take--> the taker's --open--> waits --sent, late--> free
  */
+#include "receive/withdraw.h"
+
 #include <inttypes.h>
 
 #include "base/clock.h"
@@ -16,39 +20,53 @@
 #include "receive/intake.h"
 #include "wire/control.h"
 
-static void send_cancel(epi_intake_t *intake, uint32_t slot, const char *words)
-{
-    const epi_item_slot_t *item = &intake->shared->slots[slot];
-    epi_cancel_t cancel = {.room = item->room, .generation = item->generation};
-    epi_message_t message;
+/* Of a cancel that could not be sent. */
+#define CANCEL_RETRY_NS (100 * EPI_MS)
 
-    if (item->asks == 0) {
-        /* A cancel without an ask is believed of a rank that is known. */
-        epi_nodes_register(intake->nodes, item->peer);
-    }
-    (void)epi_text_copy(cancel.session, sizeof(cancel.session),
-                        intake->nodes->session);
-    (void)epi_text_copy(cancel.reason, sizeof(cancel.reason), words);
-    if ((epi_cancel_format(&cancel, &message) != EPDX_OK ||
-         epi_control_send(intake->control,
-                          intake->nodes->peers[item->peer].control,
-                          &message) != EPDX_OK) &&
-        epi_seldom(&intake->unsent_lines, epi_now_ns())) {
-        epi_log_warn("cancel of room %" PRIu64
-                     " was not sent, maybe as others: %s",
-                     item->room, epdx_last_error());
-    }
+static void give_slot(epi_receive_shared_t *shared, uint32_t slot)
+{
+    /* Sized for all of them. */
+    epi_expect(epi_mailbox_post(shared->withdrawn, &slot),
+               "the slot of a withdrawal");
 }
 
-void epi_withdrawn_init(epi_intake_t *intake)
+epdx_status_t epi_withdrawn_init(epi_receive_shared_t *shared)
 {
-    uint32_t first = (uint32_t)intake->shared->config.max_items;
+    uint32_t first = (uint32_t)shared->config.max_items;
+    epdx_status_t status = epi_mailbox_open(EPI_WITHDRAWN_MAX, sizeof(uint32_t),
+                                            &shared->withdrawn);
 
-    intake->free_withdrawn = EPI_NONE;
-    for (uint32_t i = EPI_WITHDRAWN_MAX; i > 0; i--) {
-        intake->shared->slots[first + i - 1].next = intake->free_withdrawn;
-        intake->free_withdrawn = first + i - 1;
+    for (uint32_t i = 0; status == EPDX_OK && i < EPI_WITHDRAWN_MAX; i++) {
+        give_slot(shared, first + i);
     }
+    return status;
+}
+
+void epi_withdrawn_fini(epi_receive_shared_t *shared)
+{
+    epi_mailbox_close(shared->withdrawn);
+}
+
+bool epi_withdrawn_take(epi_receive_shared_t *shared,
+                        const epi_withdrawal_t *withdrawal, uint32_t *slot_p)
+{
+    uint32_t index;
+    epi_item_slot_t *slot;
+
+    if (!epi_mailbox_take(shared->withdrawn, &index)) {
+        return false;
+    }
+    slot = &shared->slots[index];
+    *slot = (epi_item_slot_t){.room = withdrawal->room,
+                              .generation = withdrawal->generation,
+                              .deadline_ns = withdrawal->deadline_ns,
+                              .phase = EPI_ITEM_FINDING,
+                              .node = EPI_NONE,
+                              .peer = EPI_NONE};
+    (void)epi_text_copy(slot->encode, sizeof(slot->encode), withdrawal->encode);
+    (void)epi_text_copy(slot->reason, sizeof(slot->reason), withdrawal->words);
+    *slot_p = index;
+    return true;
 }
 
 bool epi_withdrawn(const epi_intake_t *intake, uint32_t slot)
@@ -56,53 +74,105 @@ bool epi_withdrawn(const epi_intake_t *intake, uint32_t slot)
     return slot >= intake->shared->config.max_items;
 }
 
+static epdx_status_t send_cancel(epi_intake_t *intake, uint32_t slot,
+                                 const char *words)
+{
+    const epi_item_slot_t *item = &intake->shared->slots[slot];
+    epi_cancel_t cancel = {.room = item->room, .generation = item->generation};
+    epi_message_t message;
+    epdx_status_t status = EPDX_OK;
+
+    if (item->asks == 0) {
+        /* A cancel without an ask is believed of a rank that is known. */
+        status = epi_nodes_register(intake->nodes, item->peer);
+    }
+    if (status != EPDX_OK) {
+        return status;
+    }
+    (void)epi_text_copy(cancel.session, sizeof(cancel.session),
+                        intake->nodes->session);
+    (void)epi_text_copy(cancel.reason, sizeof(cancel.reason), words);
+    status = epi_cancel_format(&cancel, &message);
+    return status != EPDX_OK
+               ? status
+               : epi_control_send(intake->control,
+                                  intake->nodes->peers[item->peer].control,
+                                  &message);
+}
+
+void epi_withdrawn_open(epi_intake_t *intake, uint32_t slot, uint64_t now)
+{
+    epi_timers_set(&intake->timers, slot,
+                   intake->shared->slots[slot].deadline_ns);
+    if (!epi_nodes_join(intake->nodes, slot, now)) {
+        epi_withdrawn_end(intake, slot);
+    }
+}
+
 void epi_withdrawn_end(epi_intake_t *intake, uint32_t slot)
 {
     epi_nodes_leave(intake->nodes, slot);
     epi_timers_clear(&intake->timers, slot);
     intake->shared->slots[slot].phase = EPI_ITEM_FREE;
-    intake->shared->slots[slot].next = intake->free_withdrawn;
-    intake->free_withdrawn = slot;
+    give_slot(intake->shared, slot); /* from here on it is another's */
 }
 
 void epi_withdrawn_up(epi_intake_t *intake, uint32_t slot)
 {
-    send_cancel(intake, slot, intake->shared->slots[slot].reason);
-    epi_withdrawn_end(intake, slot);
+    const epi_item_slot_t *item = &intake->shared->slots[slot];
+    uint64_t again;
+
+    if (send_cancel(intake, slot, item->reason) == EPDX_OK) {
+        epi_withdrawn_end(intake, slot);
+        return;
+    }
+    /* Its queue is full: a request of many items may have filled it. */
+    again = epi_after(epi_now_ns(), CANCEL_RETRY_NS);
+    epi_timers_set(&intake->timers, slot,
+                   again < item->deadline_ns ? again : item->deadline_ns);
 }
 
-/* Keep a withdrawal until its encode rank is reached. */
+void epi_withdrawn_due(epi_intake_t *intake, uint32_t slot, uint64_t now)
+{
+    uint64_t deadline = intake->shared->slots[slot].deadline_ns;
+
+    if (now >= deadline) {
+        epi_withdrawn_end(intake, slot);
+    } else if (epi_nodes_up(intake->nodes, slot)) {
+        epi_withdrawn_up(intake, slot);
+    } else {
+        epi_timers_set(&intake->timers, slot, deadline); /* lost meanwhile */
+    }
+}
+
+/* Keep an item's withdrawal until its encode rank is reached: the item's own
+ * slot goes back to the caller. */
 static void keep(epi_intake_t *intake, uint32_t slot, const char *words)
 {
     const epi_item_slot_t *item = &intake->shared->slots[slot];
-    uint32_t index = intake->free_withdrawn;
+    epi_withdrawal_t withdrawal = {.room = item->room,
+                                   .generation = item->generation,
+                                   .deadline_ns = item->deadline_ns,
+                                   .encode = item->encode,
+                                   .words = words};
     uint64_t now = epi_now_ns();
-    epi_item_slot_t *kept;
+    uint32_t kept;
 
-    if (index == EPI_NONE || item->deadline_ns <= now) {
-        return; /* the encode rank's deadline has to do */
-    }
-    kept = &intake->shared->slots[index];
-    intake->free_withdrawn = kept->next;
-    *kept = (epi_item_slot_t){.room = item->room,
-                              .deadline_ns = item->deadline_ns,
-                              .generation = item->generation,
-                              .phase = EPI_ITEM_FINDING,
-                              .node = EPI_NONE,
-                              .peer = EPI_NONE};
-    (void)epi_text_copy(kept->encode, sizeof(kept->encode), item->encode);
-    (void)epi_text_copy(kept->reason, sizeof(kept->reason), words);
-    epi_timers_set(&intake->timers, index, kept->deadline_ns);
-    if (!epi_nodes_join(intake->nodes, index, now)) {
-        epi_withdrawn_end(intake, index);
+    /* Else the encode rank's deadline has to do. */
+    if (item->deadline_ns > now &&
+        epi_withdrawn_take(intake->shared, &withdrawal, &kept)) {
+        epi_withdrawn_open(intake, kept, now);
     }
 }
 
 void epi_item_cancel(epi_intake_t *intake, uint32_t slot, const char *words)
 {
-    if (epi_nodes_up(intake->nodes, slot)) {
-        send_cancel(intake, slot, words);
-    } else {
+    if (!epi_nodes_up(intake->nodes, slot)) {
         keep(intake, slot, words);
+    } else if (send_cancel(intake, slot, words) != EPDX_OK &&
+               epi_seldom(&intake->unsent_lines, epi_now_ns())) {
+        epi_log_warn("cancel of room %" PRIu64
+                     " was not sent, maybe as others: %s",
+                     intake->shared->slots[slot].room, epdx_last_error());
     }
 }

@@ -14,8 +14,7 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "receive/receiver_internal.h"
-#include "testing/fake_encode.h"
+#include "receive/landing_fixture.h"
 
 #define HIDDEN     8
 #define ROW_BYTES  (HIDDEN * 2)
@@ -134,18 +133,6 @@ static void test_a_withdrawal_waits_for_its_encode_rank(void **state)
     close_fixture(f);
 }
 
-static uint32_t free_withdrawals(const fixture_t *f)
-{
-    uint32_t slot = f->receiver->io.intake.free_withdrawn;
-    uint32_t count = 0;
-
-    while (slot != EPI_NONE) {
-        slot = f->receiver->shared.slots[slot].next;
-        count++;
-    }
-    return count;
-}
-
 static void test_withdrawals_are_bounded_and_end_by_their_deadline(void **state)
 {
     fixture_t *f;
@@ -159,12 +146,14 @@ static void test_withdrawals_are_bounded_and_end_by_their_deadline(void **state)
         epdx_job_release(job);
     }
     until(f, f->receiver->io.intake.open == 0);
-    assert_int_equal(free_withdrawals(f), 0);
+    assert_int_equal(landing_free_withdrawals(f->receiver), 0);
     for (uint32_t i = 0; i < EPI_WITHDRAWN_MAX; i++) {
-        epi_timers_set(&f->receiver->io.intake.timers,
-                       (uint32_t)f->receiver->shared.config.max_items + i, 1);
+        uint32_t slot = (uint32_t)f->receiver->shared.config.max_items + i;
+
+        f->receiver->shared.slots[slot].deadline_ns = 1;
+        epi_timers_set(&f->receiver->io.intake.timers, slot, 1);
     }
-    until(f, free_withdrawals(f) == EPI_WITHDRAWN_MAX);
+    until(f, landing_free_withdrawals(f->receiver) == EPI_WITHDRAWN_MAX);
     fake_encode_register(&f->encode, 1);
     (void)must_stage(f, "last", 1, 1);
     until(f, f->encode.ask_count == 1);

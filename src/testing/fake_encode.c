@@ -80,17 +80,22 @@ static void take_message(fake_encode_t *encode, const epi_message_t *message)
         encode->ask_count++;
         break;
     case EPI_CONTROL_REGISTER:
-        must(epi_register_parse(message,
-                                &encode->registers[encode->register_count]) ==
-                 EPDX_OK,
-             "register");
+        must(
+            epi_register_parse(
+                message,
+                &encode->registers[encode->register_count % FAKE_ENCODE_MAX]) ==
+                EPDX_OK,
+            "register");
         encode->register_count++;
         break;
     case EPI_CONTROL_CANCEL:
         must(epi_cancel_parse(
-                 message, &encode->cancels[encode->cancel_count]) == EPDX_OK,
+                 message,
+                 &encode->cancels[encode->cancel_count % FAKE_ENCODE_MAX]) ==
+                 EPDX_OK,
              "cancel");
         encode->cancel_count++;
+        encode->asks_before_cancel = encode->ask_count;
         break;
     }
 }

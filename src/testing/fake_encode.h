@@ -22,11 +22,13 @@ typedef struct fake_encode {
     epi_dataplane_t *dp;
     uint32_t world_size;
     uint32_t engine_rank;
-    /* What came in, in order. */
+    /* What came in, in order; of cancels and registers the last so many: the
+     * n-th stands at n % FAKE_ENCODE_MAX. */
     epi_ask_t asks[FAKE_ENCODE_MAX];
     size_t ask_count;
     epi_cancel_t cancels[FAKE_ENCODE_MAX];
     size_t cancel_count;
+    size_t asks_before_cancel; /* the last one */
     epi_register_t registers[FAKE_ENCODE_MAX];
     size_t register_count;
     size_t sent_count;                     /* offers that came to their end */

@@ -65,6 +65,19 @@ static void set_items(run_t *run, size_t index)
     }
 }
 
+/* A request that was refused, alike on every rank. */
+static void give_up(run_t *run, const epdx_request_t *request)
+{
+    char reason[EPDX_REASON_MAX];
+
+    (void)epi_text_copy(reason, sizeof(reason), epdx_last_error());
+    keep_failure(run, request->id, reason);
+    if (epdx_admission_withdraw(run->prefill->admission, request, reason) !=
+        EPDX_OK) {
+        epi_log_warn("%s", epdx_last_error());
+    }
+}
+
 /* Stage the next request; false when it must wait for others to end. */
 static bool stage_next(run_t *run)
 {
@@ -87,7 +100,7 @@ static bool stage_next(run_t *run)
     if (status != EPDX_OK) {
         run->ended++;
         run->totals->failed++;
-        keep_failure(run, next->id, epdx_last_error());
+        give_up(run, &request);
     }
     return true;
 }
