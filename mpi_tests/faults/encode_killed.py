@@ -4,7 +4,7 @@ under requests that it serves. Two nodes: item 0 of request i is of node i % 2.
 """
 import signal
 
-from system import BOUND_S, check, main, measured
+from system import BOUND_S, OWN, check, main, measured, went_by
 
 HIDDEN = ("--hidden", 1024)
 ROWS = 60
@@ -100,12 +100,12 @@ def case_held_4(system):
     killed_while_asked(system, 4)
 
 
-def killed_while_pulled(system, settings):
+def killed_while_pulled(system, settings, *own):
     """Killed as rows flow: who was not served fails by name, no byte is
     wrong."""
     workload = system.workload([[8000]] * COUNT)  # 16 MB each
     both = [system.encode(f"node {node}", "--workload", workload, *HIDDEN,
-                          "--ring-mb", 64, "--node", f"{node}/2",
+                          "--ring-mb", 64, "--node", f"{node}/2", *own,
                           settings=settings) for node in range(2)]
     prefill = system.prefill(
         "prefill", 2, "--workload", workload, *HIDDEN, "--encode",
@@ -130,6 +130,7 @@ def killed_while_pulled(system, settings):
              + (", TCP" if settings else "") + ": to the last failure of what "
              "was asked", took)
     report(prefill, len(admitted), len(failed))
+    went_by(prefill, "tcp/" if own else "mapped/")
 
 
 def case_pulled(system):
@@ -137,7 +138,7 @@ def case_pulled(system):
 
 
 def case_pulled_tcp(system):
-    killed_while_pulled(system, {"UCX_TLS": "tcp"})
+    killed_while_pulled(system, {"UCX_TLS": "tcp"}, OWN)
 
 
 def case_stopped(system):
@@ -190,7 +191,7 @@ def stopped_while_pulled(system, what, limit, *words, settings):
     workload = system.workload([[8000]] * count)  # 16 MB each
     settings = dict(settings, UCX_TLS="tcp")
     both = [system.encode(f"node {node}", "--workload", workload, *HIDDEN,
-                          "--ring-mb", 64, "--node", f"{node}/2",
+                          "--ring-mb", 64, "--node", f"{node}/2", OWN,
                           settings=settings) for node in range(2)]
     prefill = system.prefill(
         "prefill", 2, "--workload", workload, *HIDDEN, "--encode",
@@ -216,6 +217,7 @@ def stopped_while_pulled(system, what, limit, *words, settings):
     last = [line for line in admitted.values() if line.at > stopped + limit]
     check(last, "nothing was received after the failures")
     check(first < limit + BOUND_S, f"{first} s until the first failed")
+    went_by(prefill, "tcp/")
     measured(f"encode stopped, rows flowing, {what}: to the first failure",
              first)
 

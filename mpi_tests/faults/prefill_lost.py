@@ -4,18 +4,19 @@ rows that it asked for are offered to it. The encode rank gets its ring back
 and serves a second engine, which takes the other half of the requests."""
 import signal
 
-from system import BOUND_S, check, main, measured
+from system import BOUND_S, OWN, check, main, measured, went_by
 
 SHAPE = ("--hidden", 1024)
 ROWS = 60  # 120 KB: the ring of 1 MB holds 8
 HALF = 20
 
 
-def encode_and_engine(system, ranks, *words, settings=None, deadline=60):
+def encode_and_engine(system, ranks, *words, settings=None, deadline=60,
+                      own=()):
     """An engine that has asked for all of the first half and got one.
-    deadline: of a room at the encode rank."""
+    deadline: of a room at the encode rank. own: (OWN,) for rows by UCX."""
     workload = system.workload([[ROWS]] * (2 * HALF))
-    encode = system.encode("encode", "--workload", workload, *SHAPE,
+    encode = system.encode("encode", "--workload", workload, *SHAPE, *own,
                            "--ring-mb", 1, "--hold", 1, "--timeout", deadline,
                            settings={"EPDX_LOG_LEVEL": "debug",
                                      **(settings or {})})
@@ -200,13 +201,14 @@ def case_rank_stopped(system):
     second_engine(system, ranks, workload, encode)
 
 
-def engine_stopped(system, what, settings=None, deadline=60):
+def engine_stopped(system, what, settings=None, deadline=60, own=()):
     """The whole engine stands still: the encode rank gives it up, at last by
     the deadline of rooms, and uses the ring's memory for others. Continued, the
     engine must not take what lies there now for what it was offered."""
     ranks = 2
     workload, encode, engine = encode_and_engine(
-        system, ranks, "--verify", settings=settings, deadline=deadline)
+        system, ranks, "--verify", settings=settings, deadline=deadline,
+        own=own)
     fill_ring(encode, engine)
     stopped = engine.ranks[-1].stopped_at
     took = lost(encode, ranks) - stopped
@@ -221,6 +223,7 @@ def engine_stopped(system, what, settings=None, deadline=60):
     said = engine.json()
     check((said["admitted"], said["failed"], said["mismatched_bytes"])
           == (1, HALF - 1, 0), f"JSON: {said}")
+    went_by(engine, "tcp/" if own else "mapped/")
     took = 0
     for rank in engine.ranks:
         for line in rank.ended()[1].values():
@@ -237,7 +240,8 @@ def case_engine_stopped(system):
 
 
 def case_engine_stopped_tcp(system):
-    engine_stopped(system, "heartbeat limit 5 s, TCP", {"UCX_TLS": "tcp"})
+    engine_stopped(system, "heartbeat limit 5 s, TCP", {"UCX_TLS": "tcp"},
+                   own=(OWN,))
 
 
 def case_never_pulls(system):
@@ -253,7 +257,7 @@ def case_encode_stopped_meanwhile(system):
     ranks, rounds, count = 2, 4, 16
     settings = {"UCX_TLS": "tcp", "EPDX_HEARTBEAT_S": 1}
     workload = system.workload([[8000]] * (rounds + 1) * count)  # 16 MB each
-    encode = system.encode("encode", "--workload", workload, *SHAPE,
+    encode = system.encode("encode", "--workload", workload, *SHAPE, OWN,
                            "--ring-mb", 64, "--timeout", 5,
                            settings={"EPDX_LOG_LEVEL": "debug", **settings})
 
@@ -281,6 +285,7 @@ def case_encode_stopped_meanwhile(system):
     said = last.json()
     check((said["admitted"], said["failed"], said["mismatched_bytes"])
           == (count, 0, 0), f"JSON: {said}")
+    went_by(last, "tcp/")
     encode.send(signal.SIGTERM)
     check(encode.exit_status() == 0, f"exit status {encode.exit_status()}")
     said = encode.json()

@@ -40,6 +40,10 @@ class Skip(Exception):
     """Why this machine cannot run the case."""
 
 
+# Of epdx_encode: rows that no prefill rank can map, so that UCX moves them.
+OWN = "--chunk-own"
+
+
 def check(truth, words):
     if not truth:
         raise Failure(words)
@@ -448,6 +452,12 @@ class Rank(Process):
         failed = {line.found[1]: line for line in self.matches(
             r"request (\S+) failed on rank \d+: (.*)$")}
         return admitted, failed
+
+
+def went_by(engine, transport):
+    """That rows went the way that the case is about."""
+    said = engine.json()["transport"]
+    check(said.startswith(transport), f"rows went by {said}")
 
 
 def measured(what, seconds):

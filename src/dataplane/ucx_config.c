@@ -14,47 +14,46 @@
 #include "base/log.h"
 #include "dataplane/ucx_internal.h"
 
-#define SEGMENT "256k" /* of TCP, docs/wire.md */
+#define SEGMENT "512k" /* of TCP, docs/wire.md */
 
 typedef struct setting {
     const char *key;
     const char *value;
-    const char *unset[3]; /* applied only where the user set none of these */
-    const char *ignored;  /* applied even where the user set this */
-    bool loopback;        /* only for a host of the loopback interface */
-    bool ipv6;            /* only for an IPv6 host */
+    const char *unset;   /* applied only where the user did not set this */
+    const char *ignored; /* applied even where the user set this */
+    bool loopback;       /* only for a host of the loopback interface */
+    bool ipv6;           /* only for an IPv6 host */
 } setting_t;
 
 /*
  * Set in the configuration of our own context, as an environment variable
  * would reach MPI's UCX too. A key that UCX does not know is not an error but
  * a warning as the worker is created.
+ *
+ * UCX's shared memory is not among them: it takes part only if
+ * MM_ERROR_HANDLING is set, and then, in 1.13.1, what was sent to a peer that
+ * died with more than 64 messages unread never completes, nothing reaches a
+ * peer of another user, and one of another PID namespace is taken for dead.
+ * Rows of this host have a way of their own (ucx_mapped.c).
  */
 static const setting_t settings[] = {
-    /* Shared memory says that it can report a dead peer only with this; without
-     * it, endpoints with error handling run over TCP on one host: 0.14 GB/s
-     * where 23 to 39 were measured with it (ucp_put, 1 MiB). */
-    {.key = "MM_ERROR_HANDLING",
-     .value = "y",
-     .unset = {"UCX_MM_ERROR_HANDLING", "UCX_POSIX_ERROR_HANDLING",
-               "UCX_SYSV_ERROR_HANDLING"}},
-    /* How often shared memory looks whether its peer lives: with the default
-     * of 20 s, sends to a killed peer succeeded for 18 s; with 1 s, for 1. */
+    /* How often an endpoint looks whether its peer lives: with the default of
+     * 20 s, sends to a killed peer succeeded for 18 s; with 1 s, for 1. */
     {.key = "KEEPALIVE_INTERVAL",
      .value = "1s",
-     .unset = {"UCX_KEEPALIVE_INTERVAL"}},
+     .unset = "UCX_KEEPALIVE_INTERVAL"},
     /* TCP listens on every interface, however the listener is bound: a plane
      * on 127.0.0.1 was seen to accept connections by the network's address. */
     {.key = "NET_DEVICES",
      .value = "lo",
-     .unset = {"UCX_NET_DEVICES"},
+     .unset = "UCX_NET_DEVICES",
      .loopback = true},
     /* TCP uses the first family that an interface has, IPv4, and then cannot
      * reach, but overruns a heap block for, a peer that came by IPv6. The key
      * is known without its prefix only. */
     {.key = "AF_PRIO",
      .value = "inet6",
-     .unset = {"UCX_TCP_AF_PRIO"},
+     .unset = "UCX_TCP_AF_PRIO",
      .ipv6 = true},
     /* Payload over TCP goes as messages that are copied out of it, not as puts,
      * nor out of its own place. By either a sender whose receiver died can be
@@ -63,26 +62,25 @@ static const setting_t settings[] = {
      * way, and uct_tcp_ep_handle_put_ack(), for an answer that was read later,
      * or _sendv() itself, then completes it once more. PUT_ENABLE and the sizes
      * are known without their prefix only. */
-    {.key = "PUT_ENABLE", .value = "n", .unset = {"UCX_TCP_PUT_ENABLE"}},
-    {.key = "ZCOPY_THRESH", .value = "inf", .unset = {"UCX_ZCOPY_THRESH"}},
+    {.key = "PUT_ENABLE", .value = "n", .unset = "UCX_TCP_PUT_ENABLE"},
+    {.key = "ZCOPY_THRESH", .value = "inf", .unset = "UCX_ZCOPY_THRESH"},
     /* Such a message has a segment of payload, of 8 KiB by default. One that is
      * longer than its reader's segment ends the reader, so that one is part of
      * what both ends must agree on. */
-    {.key = "TX_SEG_SIZE", .value = SEGMENT, .unset = {"UCX_TCP_TX_SEG_SIZE"}},
+    {.key = "TX_SEG_SIZE", .value = SEGMENT, .unset = "UCX_TCP_TX_SEG_SIZE"},
     {.key = "RX_SEG_SIZE", .value = SEGMENT, .ignored = "UCX_TCP_RX_SEG_SIZE"},
+#if UCP_API_VERSION < UCP_VERSION(1, 15)
+    /* Until then an experiment that ends processes (1.13.1, proto_reconfig.c).
+     */
+    {.key = "PROTO_ENABLE", .value = "n", .ignored = "UCX_PROTO_ENABLE"},
+#endif
 };
 
 #define SETTING_COUNT (sizeof(settings) / sizeof(settings[0]))
 
-static bool is_unset(const setting_t *setting)
+static bool is_set(const char *name)
 {
-    for (size_t i = 0; i < sizeof(setting->unset) / sizeof(setting->unset[0]);
-         i++) {
-        if (setting->unset[i] != NULL && getenv(setting->unset[i]) != NULL) {
-            return false;
-        }
-    }
-    return true;
+    return name != NULL && getenv(name) != NULL;
 }
 
 static epdx_status_t apply_settings(ucp_config_t *config, epi_ucx_host_t host)
@@ -92,10 +90,10 @@ static epdx_status_t apply_settings(ucp_config_t *config, epi_ucx_host_t host)
         ucs_status_t status;
 
         if ((setting->loopback && !host.loopback) ||
-            (setting->ipv6 && !host.ipv6) || !is_unset(setting)) {
+            (setting->ipv6 && !host.ipv6) || is_set(setting->unset)) {
             continue;
         }
-        if (setting->ignored != NULL && getenv(setting->ignored) != NULL) {
+        if (is_set(setting->ignored)) {
             epi_log_warn("ucx: %s is not heeded: it is %s, at both ends",
                          setting->ignored, setting->value);
         }

@@ -478,6 +478,33 @@ static void test_receiver_killed_with_offers_parked(void **state)
     free(source);
 }
 
+/** More offers than UCX's shared memory has places for a peer that does not
+ *  read: 1.13.1 never completes those behind, once the peer is dead. */
+static void test_receiver_killed_with_many_offers_unread(void **state)
+{
+    enum { COUNT = 300 };
+    epi_pair_t *pair = *state;
+    other_t other = spawn_receiver(pair, "park");
+    uint8_t *source = allocate(4096);
+
+    epi_pair_offer(pair, NULL, NULL, 0, 0);
+    epi_pair_wait(pair, &pair->s.sent_ok, 1); /* connected */
+    stop_child(other.pid);
+    for (size_t i = 1; i <= COUNT; i++) {
+        epi_pair_offer(pair, NULL, source, 4096, i);
+    }
+    epi_pair_settle(pair);
+    end_child(other.pid);
+    epi_pair_wait(pair, &pair->s.down, 1);
+    epi_pair_wait(pair, &pair->s.sent, 1 + COUNT);
+    assert_int_equal(pair->s.sent_ok, 1);
+    for (size_t i = 0; i <= COUNT; i++) {
+        assert_int_equal(pair->s.sent_of[i], 1);
+    }
+    leave_receiver(pair, &other);
+    free(source);
+}
+
 /** Until the receiver has said this line. */
 static void wait_to_be_told(epi_pair_t *pair, const other_t *other,
                             const char *line)
@@ -559,6 +586,7 @@ int main(int argc, char **argv)
         TEST(test_other_links_go_on),
         TEST(test_stopped_then_dropped_writes_no_more),
         TEST(test_receiver_killed_with_offers_parked),
+        TEST(test_receiver_killed_with_many_offers_unread),
         TEST(test_receiver_reset_with_an_answer_unread),
         TEST(test_receiver_reset_with_a_request_unread),
         cmocka_unit_test(test_close_survives_a_mapped_region),

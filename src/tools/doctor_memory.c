@@ -143,8 +143,7 @@ static epi_verdict_t shared(const void *of, epi_finding_t *finding)
     return epi_say_warn(
         finding,
         "mount /proc for this pid namespace, run both as one user, and allow "
-        "memfd_create; containers of one node share PID and IPC namespace, or "
-        "neither",
+        "memfd_create; containers of one node share the PID namespace",
         "one process cannot map another's ring, so rows within this node go "
         "through UCX: %s",
         facts->shared_error);

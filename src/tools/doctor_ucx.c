@@ -21,8 +21,7 @@ static bool names_one_of(const char *list, const char *const *prefixes)
 
 static bool within_host(const char *list)
 {
-    static const char *const prefixes[] = {"sysv/", "posix/", "cma/",
-                                           "knem/", "xpmem/", NULL};
+    static const char *const prefixes[] = {"sysv/", "posix/", "xpmem/", NULL};
 
     return names_one_of(list, prefixes);
 }
@@ -101,17 +100,18 @@ static epi_verdict_t shared_memory(const void *of, epi_finding_t *finding)
         return EPI_VERDICT_NONE;
     }
     if (within_host(facts->ucx.transport)) {
-        return epi_say_ok(finding,
-                          "shared memory stays with error handling on: %s",
-                          facts->ucx.transport);
+        return epi_say_warn(
+            finding,
+            "unset UCX_MM_ERROR_HANDLING, UCX_POSIX_ERROR_HANDLING and "
+            "UCX_SYSV_ERROR_HANDLING",
+            "UCX moves bytes over %s: what is offered to a prefill rank that "
+            "dies may never end, and one of another user is not reached",
+            facts->ucx.transport);
     }
-    return epi_say_warn(
-        finding,
-        "leave UCX_TLS, UCX_MM_ERROR_HANDLING and UCX_POSIX_ERROR_HANDLING "
-        "unset, and look at ucx_info -d for sysv and posix",
-        "with error handling on UCX has no shared memory: rows of a sender's "
-        "own memory go over %s within this node, several times slower",
-        facts->ucx.transport);
+    return epi_say_ok(finding,
+                      "rows of a sender's own memory go over %s within this "
+                      "node",
+                      facts->ucx.transport);
 }
 
 static epi_verdict_t mapped(const void *of, epi_finding_t *finding)
