@@ -29,14 +29,16 @@ typedef struct setting {
  * Set in the configuration of our own context, as an environment variable
  * would reach MPI's UCX too. A key that UCX does not know is not an error but
  * a warning as the worker is created.
- *
- * UCX's shared memory is not among them: it takes part only if
- * MM_ERROR_HANDLING is set, and then, in 1.13.1, what was sent to a peer that
- * died with more than 64 messages unread never completes, nothing reaches a
- * peer of another user, and one of another PID namespace is taken for dead.
- * Rows of this host have a way of their own (ucx_mapped.c).
  */
 static const setting_t settings[] = {
+    /* UCX's shared memory takes no part, which it does only with this.
+     * In 1.13.1 what was sent to a peer that died with more than 64 messages
+     * unread never completes there, nothing reaches a peer of another user, and
+     * one of another PID namespace is taken for dead. Rows of this host have a
+     * way of their own (ucx_mapped.c). */
+    {.key = "MM_ERROR_HANDLING",
+     .value = "n",
+     .ignored = "UCX_MM_ERROR_HANDLING"},
     /* How often an endpoint looks whether its peer lives: with the default of
      * 20 s, sends to a killed peer succeeded for 18 s; with 1 s, for 1. */
     {.key = "KEEPALIVE_INTERVAL",
@@ -62,8 +64,8 @@ static const setting_t settings[] = {
      * way, and uct_tcp_ep_handle_put_ack(), for an answer that was read later,
      * or _sendv() itself, then completes it once more. PUT_ENABLE and the sizes
      * are known without their prefix only. */
-    {.key = "PUT_ENABLE", .value = "n", .unset = "UCX_TCP_PUT_ENABLE"},
-    {.key = "ZCOPY_THRESH", .value = "inf", .unset = "UCX_ZCOPY_THRESH"},
+    {.key = "PUT_ENABLE", .value = "n", .ignored = "UCX_TCP_PUT_ENABLE"},
+    {.key = "ZCOPY_THRESH", .value = "inf", .ignored = "UCX_ZCOPY_THRESH"},
     /* Such a message has a segment of payload, of 8 KiB by default. One that is
      * longer than its reader's segment ends the reader, so that one is part of
      * what both ends must agree on. */

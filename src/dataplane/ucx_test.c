@@ -297,26 +297,42 @@ static void transport_of_a_pair(char *out, size_t size)
 
 static void test_settings_yield_to_the_user(void **state)
 {
-    static const char *const names[] = {
-        "UCX_TLS", "UCX_NET_DEVICES", "UCX_MM_ERROR_HANDLING",
-        "UCX_POSIX_ERROR_HANDLING", "UCX_SYSV_ERROR_HANDLING"};
+    void *opened;
+    epi_pair_t *pair;
+
+    (void)state;
+    if (getenv("UCX_NET_DEVICES") != NULL) {
+        skip(); /* another choice was made for this run */
+    }
+    assert_int_equal(setenv("UCX_NET_DEVICES", "there_is_none", 1), 0);
+    (void)epi_pair_setup(&opened);
+    assert_int_equal(unsetenv("UCX_NET_DEVICES"), 0);
+    pair = opened;
+    epi_pair_wait(pair, &pair->s.down, 1); /* by no device, as was asked */
+    assert_int_equal(pair->r.offers, 0);
+    (void)epi_pair_teardown(&opened);
+}
+
+/** Those by which a dead peer takes this end along. */
+static void test_what_is_not_heeded(void **state)
+{
+    static const char *const set[][2] = {{"UCX_MM_ERROR_HANDLING", "y"},
+                                         {"UCX_TCP_PUT_ENABLE", "y"},
+                                         {"UCX_ZCOPY_THRESH", "0"}};
     char out[EPI_DP_TRANSPORT_MAX];
 
     (void)state;
-    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
-        if (getenv(names[i]) != NULL) {
-            skip(); /* another choice was made for this run */
-        }
+    if (getenv("UCX_TLS") != NULL) {
+        skip(); /* another choice was made for this run */
     }
-    /* Ours: no shared memory, and no interface but lo. */
+    for (size_t i = 0; i < sizeof(set) / sizeof(set[0]); i++) {
+        assert_int_equal(setenv(set[i][0], set[i][1], 1), 0);
+    }
     transport_of_a_pair(out, sizeof(out));
+    for (size_t i = 0; i < sizeof(set) / sizeof(set[0]); i++) {
+        assert_int_equal(unsetenv(set[i][0]), 0);
+    }
     assert_string_equal(out, "tcp/lo");
-    assert_int_equal(setenv("UCX_MM_ERROR_HANDLING", "y", 1), 0);
-    assert_int_equal(setenv("UCX_NET_DEVICES", "all", 1), 0);
-    transport_of_a_pair(out, sizeof(out));
-    assert_int_equal(unsetenv("UCX_NET_DEVICES"), 0);
-    assert_int_equal(unsetenv("UCX_MM_ERROR_HANDLING"), 0);
-    assert_non_null(strstr(out, "/memory"));
 }
 
 /** A message over its reader's segment would end the process. */
@@ -443,6 +459,7 @@ int main(void)
         cmocka_unit_test(test_open_invalid),
         PAIR_TEST(test_transport_is_told),
         cmocka_unit_test(test_settings_yield_to_the_user),
+        cmocka_unit_test(test_what_is_not_heeded),
         cmocka_unit_test(test_segments_are_alike_whatever_the_user_set),
         cmocka_unit_test(test_transport_parse),
         cmocka_unit_test(test_ipv6),

@@ -19,13 +19,6 @@ static bool names_one_of(const char *list, const char *const *prefixes)
     return false;
 }
 
-static bool within_host(const char *list)
-{
-    static const char *const prefixes[] = {"sysv/", "posix/", "xpmem/", NULL};
-
-    return names_one_of(list, prefixes);
-}
-
 static bool remote_memory(const char *list)
 {
     static const char *const prefixes[] = {"rc",   "dc",  "ud",
@@ -92,21 +85,12 @@ static epi_verdict_t transports(const void *of, epi_finding_t *finding)
                         list);
 }
 
-static epi_verdict_t shared_memory(const void *of, epi_finding_t *finding)
+static epi_verdict_t own_memory(const void *of, epi_finding_t *finding)
 {
     const epi_plane_facts_t *facts = of;
 
     if (facts->ucx.transport[0] == '\0') {
         return EPI_VERDICT_NONE;
-    }
-    if (within_host(facts->ucx.transport)) {
-        return epi_say_warn(
-            finding,
-            "unset UCX_MM_ERROR_HANDLING, UCX_POSIX_ERROR_HANDLING and "
-            "UCX_SYSV_ERROR_HANDLING",
-            "UCX moves bytes over %s: what is offered to a prefill rank that "
-            "dies may never end, and one of another user is not reached",
-            facts->ucx.transport);
     }
     return epi_say_ok(finding,
                       "rows of a sender's own memory go over %s within this "
@@ -135,7 +119,7 @@ static epi_verdict_t mapped(const void *of, epi_finding_t *finding)
 
 static const epi_check_t checks[] = {
     {"ucx.version", version},       {"ucx.moves", moves},
-    {"ucx.transports", transports}, {"ucx.shared_memory", shared_memory},
+    {"ucx.transports", transports}, {"ucx.own_memory", own_memory},
     {"ucx.mapped", mapped},
 };
 

@@ -345,9 +345,7 @@ case_doctor() {
     EPDX_HSOT=127.0.0.1 run_doctor 0
     told '^warn +settings\.names +EPDX_HSOT is set, .*; is it EPDX_HOST\?'
     UCX_TLS=tcp run_doctor 0
-    told '^ok +ucx\.shared_memory .* over tcp/lo '
-    UCX_MM_ERROR_HANDLING=y run_doctor 0
-    told '^warn +ucx\.shared_memory .*may never end'
+    told '^ok +ucx\.own_memory .* over tcp/lo '
     UCX_TLS=there_is_none run_doctor 1
     told '^fail +ucx\.moves '
     PATH=/there/is/none run_doctor_alone
