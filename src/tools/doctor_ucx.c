@@ -3,12 +3,13 @@
 
 #include "tools/doctor_checks.h"
 
-/** Whether a comma separated list names a transport that begins with one of
- *  these. */
-static bool names_one_of(const char *list, const char *const *prefixes)
+/** Whether a comma separated list names an RDMA transport. */
+static bool remote_memory(const char *list)
 {
+    static const char *const prefixes[] = {"rc", "dc", "ud", "ugni", "srd"};
+
     while (*list != '\0') {
-        for (size_t i = 0; prefixes[i] != NULL; i++) {
+        for (size_t i = 0; i < sizeof(prefixes) / sizeof(prefixes[0]); i++) {
             if (strncmp(list, prefixes[i], strlen(prefixes[i])) == 0) {
                 return true;
             }
@@ -17,14 +18,6 @@ static bool names_one_of(const char *list, const char *const *prefixes)
         list += *list == ',';
     }
     return false;
-}
-
-static bool remote_memory(const char *list)
-{
-    static const char *const prefixes[] = {"rc",   "dc",  "ud",
-                                           "ugni", "srd", NULL};
-
-    return names_one_of(list, prefixes);
 }
 
 static epi_verdict_t version(const void *of, epi_finding_t *finding)
