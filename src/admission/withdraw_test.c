@@ -17,6 +17,7 @@
 #include "admission/admission_internal.h"
 #include "base/clock.h"
 #include "testing/fake_encode.h"
+#include "testing/until.h"
 
 #define POOL_ROWS 64
 #define ROW_BYTES 256
@@ -86,16 +87,7 @@ static void step(scene_t *scene)
     sched_yield();
 }
 
-#define until(scene, condition)                                                \
-    do {                                                                       \
-        uint64_t until_limit = epi_now_ns() + 20 * EPI_S;                      \
-        while (!(condition)) {                                                 \
-            if (epi_now_ns() > until_limit) {                                  \
-                fail_msg("line %d: %s did not come", __LINE__, #condition);    \
-            }                                                                  \
-            step(scene);                                                       \
-        }                                                                      \
-    } while (0)
+#define until(scene, condition) EPI_UNTIL(condition, 20 * EPI_S, step(scene))
 
 static epdx_item_t item_of(const scene_t *scene, uint64_t room, uint64_t span)
 {

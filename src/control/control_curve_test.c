@@ -22,6 +22,7 @@
 #include "control/control.h"
 #include "epdx/log.h"
 #include "testing/secrets.h"
+#include "testing/until.h"
 
 #define LIMIT_NS (20 * EPI_S)
 
@@ -144,14 +145,8 @@ static void turn(bool *got_p, bool *came_p)
 
 #define UNTIL(condition)                                                       \
     do {                                                                       \
-        uint64_t until_limit = epi_now_ns() + LIMIT_NS;                        \
         bool has_got = false, has_come = false;                                \
-        while (!(condition)) {                                                 \
-            if (epi_now_ns() > until_limit) {                                  \
-                fail_msg("line %d: %s did not come", __LINE__, #condition);    \
-            }                                                                  \
-            turn(&has_got, &has_come);                                         \
-        }                                                                      \
+        EPI_UNTIL(condition, LIMIT_NS, turn(&has_got, &has_come));             \
     } while (0)
 
 #define UNTIL_GOT(what)  UNTIL(has_got &&got.kind == (what))

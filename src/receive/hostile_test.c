@@ -25,6 +25,7 @@
 #include "epdx/receiver.h"
 #include "testing/fake_encode.h"
 #include "testing/io_calls.h"
+#include "testing/until.h"
 
 #define HIDDEN     8
 #define ROW_BYTES  (HIDDEN * 2)
@@ -327,16 +328,7 @@ static void step(world_t *w)
 }
 
 /* Run all ends until condition holds, 40 s at most. */
-#define until(w, condition)                                                    \
-    do {                                                                       \
-        uint64_t until_limit = epi_now_ns() + 40 * EPI_S;                      \
-        while (!(condition)) {                                                 \
-            if (epi_now_ns() > until_limit) {                                  \
-                fail_msg("line %d: %s did not come", __LINE__, #condition);    \
-            }                                                                  \
-            step(w);                                                           \
-        }                                                                      \
-    } while (0)
+#define until(w, condition) EPI_UNTIL(condition, 40 * EPI_S, step(w))
 
 static void assert_landed(const world_t *w, const epdx_job_t *job)
 {

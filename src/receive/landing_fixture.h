@@ -15,6 +15,7 @@
 
 #include "receive/receiver_internal.h"
 #include "testing/fake_encode.h"
+#include "testing/until.h"
 
 typedef struct landing {
     epi_loopback_hub_t *hub;
@@ -50,15 +51,7 @@ uint32_t landing_free_withdrawals(const epdx_receiver_t *receiver);
 
 /** Poll until holds is true, 20 s at most. */
 #define landing_until(landing, holds)                                          \
-    do {                                                                       \
-        uint64_t landing_limit = epi_now_ns() + 20 * EPI_S;                    \
-        while (!(holds)) {                                                     \
-            if (epi_now_ns() > landing_limit) {                                \
-                fail_msg("line %d: %s did not come", __LINE__, #holds);        \
-            }                                                                  \
-            landing_step(landing);                                             \
-        }                                                                      \
-    } while (0)
+    EPI_UNTIL(holds, 20 * EPI_S, landing_step(landing))
 
 void landing_step(landing_t *landing);
 

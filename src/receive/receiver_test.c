@@ -19,6 +19,7 @@
 #include "base/clock.h"
 #include "receive/receiver_internal.h"
 #include "testing/fake_encode.h"
+#include "testing/until.h"
 
 #define HIDDEN     8
 #define ROW_BYTES  (HIDDEN * 2)
@@ -80,16 +81,7 @@ static void step(fixture_t *f)
 }
 
 /* Run both ends until condition holds, 20 s at most. */
-#define until(f, condition)                                                    \
-    do {                                                                       \
-        uint64_t until_limit = epi_now_ns() + 20 * EPI_S;                      \
-        while (!(condition)) {                                                 \
-            if (epi_now_ns() > until_limit) {                                  \
-                fail_msg("line %d: %s did not come", __LINE__, #condition);    \
-            }                                                                  \
-            step(f);                                                           \
-        }                                                                      \
-    } while (0)
+#define until(f, condition) EPI_UNTIL(condition, 20 * EPI_S, step(f))
 
 static epdx_receiver_stats_t stats(const fixture_t *f)
 {

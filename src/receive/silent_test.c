@@ -189,15 +189,14 @@ static void hold_thread(epdx_receiver_t *receiver)
     assert_int_equal(sem_timedwait(&reached, &limit), 0);
 }
 
+static void poll_once(epdx_receiver_t *receiver)
+{
+    epdx_receiver_poll(receiver);
+    sched_yield();
+}
+
 #define until(receiver, condition)                                             \
-    do {                                                                       \
-        uint64_t until_limit = epi_now_ns() + 20 * EPI_S;                      \
-        while (!(condition)) {                                                 \
-            assert_true(epi_now_ns() < until_limit);                           \
-            epdx_receiver_poll(receiver);                                      \
-            sched_yield();                                                     \
-        }                                                                      \
-    } while (0)
+    EPI_UNTIL(condition, 20 * EPI_S, poll_once(receiver))
 
 static size_t leased(const epdx_receiver_t *receiver)
 {

@@ -22,6 +22,7 @@
 #include "epdx/receiver.h"
 #include "epdx/sender.h"
 #include "testing/secrets.h"
+#include "testing/until.h"
 
 #define HIDDEN   64
 #define ROWS     100
@@ -171,14 +172,8 @@ static void step(epdx_outcome_t *outcome)
 
 #define UNTIL(condition)                                                       \
     do {                                                                       \
-        uint64_t until_limit = epi_now_ns() + LIMIT_NS;                        \
         epdx_outcome_t until_outcome;                                          \
-        while (!(condition)) {                                                 \
-            if (epi_now_ns() > until_limit) {                                  \
-                fail_msg("line %d: %s did not come", __LINE__, #condition);    \
-            }                                                                  \
-            step(&until_outcome);                                              \
-        }                                                                      \
+        EPI_UNTIL(condition, LIMIT_NS, step(&until_outcome));                  \
     } while (0)
 
 static epdx_job_t *stage(uint64_t room)
